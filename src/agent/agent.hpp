@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// agent - decides for one node; never acts.
+//
+// Agent has the head's shape: handle(event, now) returns commands. It knows which members run on
+// its node, turns the head's Start into a launch plan, holds every member to its time limit and
+// its report timeout, gives steps to reports and thins out those that come too fast, and tells the
+// head once nothing of a member is left.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/time.hpp"
+#include "protocol/agent_commands.hpp"
+#include "protocol/agent_events.hpp"
+
+namespace muster {
+
+/// What the agent's process knows about itself.
+struct AgentOptions {
+    /// Node-local directory of this run (mode 0700), for params.json files.
+    std::string run_dir;
+    /// The report socket of this node.
+    std::string socket_path;
+    /// How often to say Heartbeat; 0 is never (one process: nobody listens).
+    Duration heartbeat{0};
+    /// Reports of one trial in a second that are passed on one by one.
+    std::uint32_t reports_per_second = 1000;
+};
+
+class Agent {
+  public:
+    explicit Agent(AgentOptions options);
+    ~Agent();
+    Agent(Agent&&) noexcept;
+    Agent& operator=(Agent&&) noexcept;
+    Agent(const Agent&) = delete;
+    Agent& operator=(const Agent&) = delete;
+
+    /// Takes in one event and says what follows from it. `now` never goes back.
+    AgentCommands handle(const AgentEvent& event, TimePoint now);
+
+    /// When handle(AgentTick{}) is next needed; kNever when nothing is awaited.
+    TimePoint next_deadline() const;
+
+    /// Members that have not ended.
+    std::size_t member_count() const;
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace muster

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// head - decides; never acts.
+//
+// Head holds the whole state of an experiment and changes it in one place, handle(). It is given
+// everything that happened (an Event) and when, and returns what is to be kept (facts) and done
+// (commands). It knows nothing of MPI, processes, files, threads or the wall clock, so a test
+// drives it with literals and the simulation runs a whole cluster on it.
+//
+// Invariants, checked after every event in tests and simulation:
+// - a Running trial holds its placement on nodes that are up, in exactly one attempt;
+// - no node has promised more than it has;
+// - nothing that fits waits, within the order of the queue;
+// - a message of an attempt that is over changes nothing.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "muster/error.hpp"
+#include "muster/experiment.hpp"
+
+#include "base/ids.hpp"
+#include "base/time.hpp"
+#include "protocol/commands.hpp"
+#include "protocol/events.hpp"
+#include "protocol/facts.hpp"
+
+namespace muster {
+
+class Cluster;
+struct Trial;
+
+/// What a run adds to its spec.
+struct RunOptions {
+    /// Absolute: <storage>/<name>.
+    std::string experiment_dir;
+    /// Nodes that must have said Hello before feasibility is judged and the first trial starts.
+    std::uint32_t expected_nodes = 1;
+    /// How long to wait for them; then the run goes on with those that came.
+    Duration start_timeout = std::chrono::seconds{60};
+    /// How long a request that lost nodes made impossible waits for a node to come back.
+    Duration wait_for_nodes{0};
+    /// Run failed trials again that an earlier run left behind.
+    bool retry_failed = false;
+};
+
+/// Trials by state, and what they hold.
+struct HeadSummary {
+    std::uint64_t pending = 0;
+    std::uint64_t running = 0;
+    std::uint64_t paused = 0;
+    std::uint64_t stopping = 0;
+    std::uint64_t completed = 0;
+    std::uint64_t stopped = 0;
+    std::uint64_t failed = 0;
+    std::uint64_t cancelled = 0;
+    /// Attempts that failed, of all trials.
+    std::uint64_t failures = 0;
+    /// Trials that there will be in all, once known.
+    std::optional<std::uint64_t> total;
+    ResourceSet in_use;
+    ResourceSet capacity;
+    std::optional<TrialId> best;
+};
+
+class Head {
+  public:
+    /// `total_trials` is the searcher's count of configs when it has an end.
+    Head(ExperimentSpec spec, RunOptions options, std::optional<std::uint64_t> total_trials);
+    ~Head();
+    Head(Head&&) noexcept;
+    Head& operator=(Head&&) noexcept;
+    Head(const Head&) = delete;
+    Head& operator=(const Head&) = delete;
+
+    /// Takes one fact of an earlier run into the state. The only way in from disk; emits nothing.
+    /// REQUIRES: before the first handle(), in the journal's order.
+    /// Errors: Corrupt, when the fact contradicts those before it; it is then left out.
+    Status restore(const Fact& fact, TimePoint at);
+
+    /// Takes in one event and says what follows from it. `now` never goes back. The first event is
+    /// Reconcile.
+    Step handle(const Event& event, TimePoint now);
+
+    /// When handle(Tick{}) is next needed; kNever when nothing is awaited.
+    TimePoint next_deadline() const;
+
+    // Views, for whoever shows or checks the state.
+
+    HeadSummary summary() const;
+    /// Nothing for an id that was not given yet.
+    const Trial* trial(TrialId id) const;
+    /// Trials created so far; ids are 0 … count - 1.
+    std::uint32_t trial_count() const;
+    /// Trials that hold resources (Running, Stopping), in order of their ids.
+    std::vector<TrialId> active_trials() const;
+    const Cluster& cluster() const;
+    std::uint32_t epoch() const;
+    /// Why the trial is where it is, in a sentence or two: "waits: needs {gpu: 1}, …".
+    std::string explain(TrialId id, TimePoint now) const;
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace muster

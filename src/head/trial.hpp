@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// trial - what the head knows of one trial.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "muster/config.hpp"
+#include "muster/result.hpp"
+
+#include "base/ids.hpp"
+#include "base/time.hpp"
+#include "protocol/facts.hpp"
+#include "protocol/messages.hpp"
+#include "resources/placement.hpp"
+
+namespace muster {
+
+/// Why an attempt was asked to end: it decides the trial's state once nothing of it is left.
+struct StopReason {
+    /// Final state if the attempt ends now: Completed (goal reached), Stopped, Cancelled.
+    TrialState becomes = TrialState::Stopped;
+    StopKind kind = StopKind::Graceful;
+    std::string text;
+};
+
+/// A trial while it holds resources.
+struct RunningAttempt {
+    AttemptId attempt;
+    Placement placement;
+    TimePoint started;
+    /// Members that have not ended yet.
+    std::uint32_t members_left = 1;
+    std::optional<StopReason> stop;
+};
+
+/// What only trials that have run or reported need; a waiting trial does without.
+struct TrialProgress {
+    std::uint64_t results = 0;
+    double last_step = 0;
+    std::optional<TrialResult> last;
+    std::optional<TrialResult> best;
+    std::uint32_t failures = 0;
+    std::uint32_t attempts = 0;
+    /// Time that ended attempts have run.
+    Duration ran{0};
+    TimePoint ended;
+    std::string reason;
+    std::optional<RunningAttempt> running;
+};
+
+struct Trial {
+    TrialState state = TrialState::Pending;
+    Config config;
+    /// Index into the spec's resource alternatives.
+    std::uint32_t alternative = 0;
+    std::unique_ptr<TrialProgress> progress;
+};
+
+}  // namespace muster

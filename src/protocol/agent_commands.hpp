@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// agent_commands - everything that an agent can ask of the loop around it, and nothing else.
+
+#pragma once
+
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "protocol/launch.hpp"
+#include "protocol/messages.hpp"
+
+namespace muster {
+
+/// Send a message to the head.
+struct TellHead {
+    FromAgent message;
+
+    friend bool operator==(const TellHead&, const TellHead&) = default;
+};
+
+/// Run a member in a keeper. The answer is MemberStarted, or MemberEnded{SpawnFailed}.
+struct Launch {
+    LaunchPlan plan;
+
+    friend bool operator==(const Launch&, const Launch&) = default;
+};
+
+/// End a member's processes. Graceful: SIGTERM, then SIGKILL after the plan's grace; Kill: SIGKILL
+/// at once. GoalReached never gets here: the agent waits and then asks for Graceful.
+struct EndMember {
+    MemberKey key;
+    StopKind kind = StopKind::Graceful;
+
+    friend bool operator==(const EndMember&, const EndMember&) = default;
+};
+
+/// Bind a running member to other hardware threads.
+struct Rebind {
+    MemberKey key;
+    std::vector<std::uint32_t> processing_units;
+
+    friend bool operator==(const Rebind&, const Rebind&) = default;
+};
+
+/// Tell the member, on its report connections, that it is asked to stop.
+struct TellMemberToStop {
+    MemberKey key;
+
+    friend bool operator==(const TellMemberToStop&, const TellMemberToStop&) = default;
+};
+
+/// Every member is gone: leave.
+struct LeaveNode {
+    friend bool operator==(const LeaveNode&, const LeaveNode&) = default;
+};
+
+using AgentCommand = std::variant<TellHead, Launch, EndMember, Rebind, TellMemberToStop, LeaveNode>;
+using AgentCommands = std::vector<AgentCommand>;
+
+}  // namespace muster

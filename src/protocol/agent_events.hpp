@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// agent_events - everything that can happen to an agent, and nothing else.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "muster/value.hpp"
+
+#include "protocol/messages.hpp"
+#include "protocol/outcome.hpp"
+
+namespace muster {
+
+/// The first event: what this node has.
+struct NodeProbed {
+    NodeInventory inventory;
+    std::uint32_t incarnation = 0;
+};
+
+struct HeadSaid {
+    ToAgent message;
+};
+
+/// The member's keeper has started its process.
+struct MemberStarted {
+    MemberKey key;
+    std::int32_t pid = 0;
+    /// Empty, or why the processes are not bound as planned.
+    std::string binding_problem;
+};
+
+/// Nothing of the member is left. For Stopped the keeper reports how the process ended
+/// (Exited, Signalled); the agent knows what was asked.
+struct MemberEnded {
+    MemberKey key;
+    Outcome outcome;
+    Usage usage;
+};
+
+/// A report came from the member: by its socket, its output or a file. The step's key is still
+/// among the metrics.
+struct ReportArrived {
+    MemberKey key;
+    std::vector<ValueMember> metrics;
+};
+
+/// Something came that is not a report; `text` says what and why.
+struct ReportRefused {
+    MemberKey key;
+    std::string text;
+};
+
+/// The head's end of the transport is gone, or its lease ran out.
+struct HeadLost {};
+
+/// Agent::next_deadline() was reached.
+struct AgentTick {};
+
+using AgentEvent = std::variant<
+    NodeProbed,
+    HeadSaid,
+    MemberStarted,
+    MemberEnded,
+    ReportArrived,
+    ReportRefused,
+    HeadLost,
+    AgentTick>;
+
+}  // namespace muster

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// facts - what happened and is kept: the journal's content. Facts are never decisions to be taken
+// again, so a newer version can continue an older journal. Changing one changes docs/journal.md.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "muster/config.hpp"
+#include "muster/result.hpp"
+
+#include "base/ids.hpp"
+#include "base/time.hpp"
+#include "protocol/outcome.hpp"
+#include "resources/placement.hpp"
+
+namespace muster {
+
+enum class TrialState : std::uint8_t {
+    Pending,
+    Running,
+    Paused,
+    /// Asked to end, still holding its resources.
+    Stopping,
+    Completed,
+    /// Ended by a trial scheduler, a stopper or a limit.
+    Stopped,
+    Failed,
+    Cancelled,
+};
+
+/// "Pending", …
+std::string_view to_string(TrialState state);
+
+/// Completed, Stopped, Failed, Cancelled.
+bool is_final(TrialState state);
+
+/// A run of the experiment begins. Epochs rise by one.
+struct RunStarted {
+    std::uint32_t epoch = 0;
+
+    friend bool operator==(const RunStarted&, const RunStarted&) = default;
+};
+
+struct TrialCreated {
+    TrialId trial;
+    Config config;
+
+    friend bool operator==(const TrialCreated&, const TrialCreated&) = default;
+};
+
+struct AttemptStarted {
+    TrialId trial;
+    AttemptId attempt;
+    Placement placement;
+
+    friend bool operator==(const AttemptStarted&, const AttemptStarted&) = default;
+};
+
+/// A report that counts. Kept in the results, apart from the state.
+struct ResultReported {
+    TrialId trial;
+    AttemptId attempt;
+    TrialResult result;
+    /// It came after the trial was asked to end: kept, told to nobody.
+    bool overrun = false;
+    std::uint64_t coalesced = 0;
+
+    friend bool operator==(const ResultReported&, const ResultReported&) = default;
+};
+
+struct AttemptEnded {
+    TrialId trial;
+    AttemptId attempt;
+    Outcome outcome;
+    Usage usage;
+    /// Whether it counts against max_failures.
+    bool is_failure = false;
+
+    friend bool operator==(const AttemptEnded&, const AttemptEnded&) = default;
+};
+
+/// The trial has reached a final state. `last` and `best` are its results that count.
+struct TrialEnded {
+    TrialId trial;
+    TrialState state = TrialState::Completed;
+    /// For people: why. Empty for a trial that just completed.
+    std::string reason;
+    std::uint64_t results = 0;
+    std::optional<TrialResult> last;
+    std::optional<TrialResult> best;
+
+    friend bool operator==(const TrialEnded&, const TrialEnded&) = default;
+};
+
+enum class RunEnd : std::uint8_t {
+    /// Every trial reached a final state and there will be no other.
+    Finished,
+    /// The time budget of the experiment is spent.
+    TimeBudget,
+    /// A failed trial ended it (`fail_fast`).
+    FailFast,
+    /// A person cancelled it.
+    Cancelled,
+    /// It can go on: nodes were lost, the wall time ended.
+    Interrupted,
+};
+
+/// The run is over. Cancelled and FailFast leave an experiment that can be continued.
+struct RunEnded {
+    RunEnd end = RunEnd::Finished;
+    std::string reason;
+
+    friend bool operator==(const RunEnded&, const RunEnded&) = default;
+};
+
+using Fact = std::variant<
+    RunStarted,
+    TrialCreated,
+    AttemptStarted,
+    ResultReported,
+    AttemptEnded,
+    TrialEnded,
+    RunEnded>;
+
+}  // namespace muster

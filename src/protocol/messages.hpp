@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// messages - everything that passes between the head and an agent, and nothing else.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "muster/config.hpp"
+#include "muster/experiment.hpp"
+#include "muster/result.hpp"
+
+#include "base/ids.hpp"
+#include "base/time.hpp"
+#include "protocol/outcome.hpp"
+#include "resources/node_inventory.hpp"
+
+namespace muster {
+
+/// One process group of one attempt: what agents and keepers talk about.
+struct MemberKey {
+    TrialId trial;
+    AttemptId attempt;
+    MemberId member;
+
+    friend auto operator<=>(const MemberKey&, const MemberKey&) = default;
+};
+
+// --- head to agent ---
+
+/// The answer to Hello, once: what every trial of this experiment has in common.
+struct Setup {
+    std::uint32_t epoch = 0;
+    std::string experiment;
+    /// Absolute; where trial directories are made.
+    std::string experiment_dir;
+    TrialSpec trial;
+    std::optional<ObjectiveSpec> objective;
+
+    friend bool operator==(const Setup&, const Setup&) = default;
+};
+
+/// A bundle of the attempt as its trial is told about it.
+struct BundleView {
+    std::string host;
+    std::vector<std::uint32_t> cores;
+    std::vector<std::string> devices;
+
+    friend bool operator==(const BundleView&, const BundleView&) = default;
+};
+
+/// Run a member. `cores` index the node's inventory: where its processes may run.
+struct Start {
+    MemberKey key;
+    Config config;
+    std::vector<std::uint32_t> cores;
+    /// What the member may see, by place in the inventory.
+    std::vector<std::uint32_t> devices;
+    /// Amounts booked for the member, for {muster.cores}, {muster.gpus} and OMP_NUM_THREADS.
+    Amount cpu;
+    Amount gpu;
+    /// 0 is no limit.
+    std::int64_t memory_limit_bytes = 0;
+    /// All bundles of the attempt, bundle 0 first.
+    std::vector<BundleView> bundles;
+    /// The last step that earlier attempts reported, so that steps counted for the trial go on.
+    double last_step = 0;
+    /// Where to resume from; empty is nowhere.
+    std::string checkpoint;
+
+    friend bool operator==(const Start&, const Start&) = default;
+};
+
+enum class StopKind : std::uint8_t {
+    /// SIGTERM, then after the grace SIGKILL.
+    Graceful,
+    /// It has reached its goal: it may end by itself within the grace, then as Graceful.
+    GoalReached,
+    /// SIGKILL at once.
+    Kill,
+};
+
+/// End a member. Asking again with a harder kind hardens it; a softer one changes nothing.
+struct Stop {
+    MemberKey key;
+    StopKind kind = StopKind::Graceful;
+
+    friend bool operator==(const Stop&, const Stop&) = default;
+};
+
+/// Move a running member to other cores, since the shared ones changed.
+struct SetCores {
+    MemberKey key;
+    std::vector<std::uint32_t> cores;
+
+    friend bool operator==(const SetCores&, const SetCores&) = default;
+};
+
+/// The run is over: kill what is left and leave.
+struct Dismiss {
+    friend bool operator==(const Dismiss&, const Dismiss&) = default;
+};
+
+using ToAgent = std::variant<Setup, Start, Stop, SetCores, Dismiss>;
+
+// --- agent to head ---
+
+/// The first message of an agent. `incarnation` is higher each time that the node comes anew.
+struct Hello {
+    std::uint32_t incarnation = 0;
+    NodeInventory inventory;
+
+    friend bool operator==(const Hello&, const Hello&) = default;
+};
+
+/// The member's process runs.
+struct Started {
+    MemberKey key;
+    std::int32_t pid = 0;
+
+    friend bool operator==(const Started&, const Started&) = default;
+};
+
+/// A report of the trial. `coalesced` counts reports that this one replaced because they came too
+/// fast.
+struct Reported {
+    MemberKey key;
+    TrialResult result;
+    std::uint64_t coalesced = 0;
+
+    friend bool operator==(const Reported&, const Reported&) = default;
+};
+
+/// Nothing of the member is left on the node.
+struct Ended {
+    MemberKey key;
+    Outcome outcome;
+    Usage usage;
+
+    friend bool operator==(const Ended&, const Ended&) = default;
+};
+
+/// Something that a person should read about a trial: a refused report, a binding that failed.
+struct Remark {
+    MemberKey key;
+    std::string text;
+
+    friend bool operator==(const Remark&, const Remark&) = default;
+};
+
+/// The agent is alive.
+struct Heartbeat {
+    friend bool operator==(const Heartbeat&, const Heartbeat&) = default;
+};
+
+using FromAgent = std::variant<Hello, Started, Reported, Ended, Remark, Heartbeat>;
+
+}  // namespace muster
