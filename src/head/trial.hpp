@@ -22,7 +22,8 @@ namespace muster {
 
 /// Why an attempt was asked to end: it decides the trial's state once nothing of it is left.
 struct StopReason {
-    /// Final state if the attempt ends now: Completed (goal reached), Stopped, Cancelled.
+    /// The trial's state once the attempt has ended: Completed (goal reached), Stopped, Cancelled,
+    /// or Pending to run again.
     TrialState becomes = TrialState::Stopped;
     StopKind kind = StopKind::Graceful;
     std::string text;
@@ -58,6 +59,8 @@ struct Trial {
     Config config;
     /// Index into the spec's resource alternatives.
     std::uint32_t alternative = 0;
+    /// How many facts of this run must be on disk before its first start; 0 when restored.
+    std::uint64_t created_fact = 0;
     std::unique_ptr<TrialProgress> progress;
 };
 

@@ -69,16 +69,18 @@ struct Leave {
 
 using Action = std::variant<Send, Ask, Tell, Note, Announce, Leave>;
 
-/// An action and whether it must wait until every fact of this and earlier steps is on disk.
+/// An action and what must be on disk before it is carried out: 0 is nothing, N the first N facts
+/// that the head has emitted in this run, counted over all its steps.
 struct Command {
     Action action;
-    bool after_durable = false;
+    std::uint64_t after_facts = 0;
 
     friend bool operator==(const Command&, const Command&) = default;
 };
 
 /// What one event leads to. The loop gives `facts` to the journal first, then carries out
-/// `commands` in order; a command that waits holds back only those to the same receiver.
+/// `commands` in order; a command that waits holds back only those after it to the same receiver
+/// (the node of a Send; all else is one receiver).
 struct Step {
     std::vector<Fact> facts;
     std::vector<Command> commands;

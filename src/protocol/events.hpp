@@ -4,12 +4,14 @@
 
 #pragma once
 
+#include <string>
 #include <variant>
 #include <vector>
 
 #include "muster/config.hpp"
 
 #include "base/ids.hpp"
+#include "protocol/facts.hpp"
 #include "protocol/messages.hpp"
 
 namespace muster {
@@ -38,9 +40,13 @@ struct Suggested {
     friend bool operator==(const Suggested&, const Suggested&) = default;
 };
 
-/// Somebody wants the run to end. `at_once`: without grace. The experiment can be continued.
+/// The run is to end early. Cancelled (a person, SIGINT): running trials become Cancelled.
+/// Interrupted (SIGTERM, wall time): they go back to Pending. Either way the experiment can be
+/// continued. Asking again with `at_once` ends what is left without grace.
 struct CancelRequested {
+    RunEnd end = RunEnd::Cancelled;
     bool at_once = false;
+    std::string reason;
 
     friend bool operator==(const CancelRequested&, const CancelRequested&) = default;
 };

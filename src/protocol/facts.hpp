@@ -110,6 +110,8 @@ enum class RunEnd : std::uint8_t {
     Cancelled,
     /// It can go on: nodes were lost, the wall time ended.
     Interrupted,
+    /// A request could not be met even by the idle cluster: nothing was started.
+    Infeasible,
 };
 
 /// The run is over. Cancelled and FailFast leave an experiment that can be continued.
