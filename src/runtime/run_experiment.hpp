@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// run_experiment - carries an experiment out on this machine: head, agent and journal behind one
+// poll() loop. It decides nothing; what it shows goes through an Observer.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "muster/error.hpp"
+#include "muster/experiment.hpp"
+
+#include "base/ids.hpp"
+#include "base/time.hpp"
+#include "head/head.hpp"
+#include "protocol/commands.hpp"
+#include "protocol/facts.hpp"
+#include "resources/node_inventory.hpp"
+
+namespace muster {
+
+class Spawner;
+
+/// Whoever shows a run: the live table, the log lines. Calls come from the run's own thread, and
+/// must not block for long.
+class Observer {
+  public:
+    virtual ~Observer() = default;
+
+    /// The state has changed, or a second has passed; at most ten times a second, and once at the
+    /// end.
+    virtual void on_progress(const Head& head, TimePoint now) = 0;
+
+    /// Something to be said to whoever watches.
+    virtual void on_note(NoteLevel level, const std::string& text) = 0;
+
+    /// The trial's end is on disk.
+    virtual void on_trial_ended(const Head& head, TrialId trial, TimePoint now) = 0;
+};
+
+/// How to run, besides what the spec says.
+struct RunRequest {
+    /// Started before anything else; not owned.
+    Spawner* spawner = nullptr;
+    /// What this machine offers to trials, `reserve` already kept back.
+    NodeInventory node;
+    /// What goes to <experiment>/experiment.yaml.
+    std::string resolved_yaml;
+    /// The environment that trials start from, before keep_env, drop_env and the launcher's
+    /// variables are looked at.
+    std::vector<EnvironmentVariable> environment;
+    /// Begin anew in <name>-2, <name>-3, … when the experiment is there already.
+    bool fresh = false;
+    /// Run failed trials again that an earlier run left behind.
+    bool retry_failed = false;
+};
+
+/// How it ended.
+struct RunOutcome {
+    RunEnd end = RunEnd::Finished;
+    std::string reason;
+    /// Absolute: <storage>/<name>.
+    std::string experiment_dir;
+    /// Trials by state, and the best, at the end.
+    HeadSummary summary;
+    /// The experiment was finished before; nothing was run.
+    bool was_finished = false;
+    /// It continued what an earlier run had begun.
+    bool continued = false;
+    /// 0 all fine, 1 some trials failed, 3 infeasible, 4 cancelled, 75 continue me.
+    int exit_code = 0;
+};
+
+/// Runs `spec` to its end. SIGINT, SIGTERM and SIGUSR1 are handled here from first to last: the
+/// first asks the trials to stop, the second of SIGINT kills them. What it made for the run alone
+/// (the run directory, the owner file, the report socket) is gone afterwards on every path.
+///
+/// REQUIRES: the calling process has no other thread yet.
+/// Errors: Conflict, when another run holds the experiment's directory (naming who), or when what
+/// is there was begun with another space, seed, metric or search (naming the key); Infeasible, when
+/// a request could never be met; InvalidInput and System as they come, naming the path.
+Result<RunOutcome>
+run_experiment(const ExperimentSpec& spec, const RunRequest& request, Observer& observer);
+
+}  // namespace muster
