@@ -146,7 +146,7 @@ TEST(WireTest, AnyFlippedBitEndsInAMessageOrAnError) {
     for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
         const auto mask = static_cast<char>(1U << (bit % 8));
         bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ mask);
-        decoded += decode_to_agent(bytes).ok() ? 1 : 0;
+        decoded += decode_to_agent(bytes).ok() ? 1U : 0U;
         bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ mask);
     }
 
