@@ -44,6 +44,12 @@ constexpr OutputMode kLast<OutputMode> = OutputMode::Discard;
 template <>
 constexpr MetricSource kLast<MetricSource> = MetricSource::File;
 
+/// field() serves both directions and so takes what may be changed; a Saver only reads.
+template <class Item>
+Item& writable(const Item& item) {
+    return const_cast<Item&>(item);  // NOLINT
+}
+
 template <class Coder, class... Fields>
 void fields(Coder& coder, Fields&... values) {
     (field(coder, values), ...);
@@ -159,9 +165,9 @@ void field(Coder& coder, ValueMember& member) {
 }
 
 inline void field(Saver& saver, Value& value) {
-    const auto save = [&](std::uint8_t index, auto content) {
+    const auto save = [&](std::uint8_t index, const auto& content) {
         saver.number(index);
-        field(saver, content);
+        field(saver, writable(content));
     };
     if (const bool* truth = value.as_bool()) {
         save(1, *truth);
@@ -213,9 +219,7 @@ void field(Coder& coder, Config& config) {
         }
         config = Config(std::move(schema), std::move(values));
     } else {
-        std::vector<std::string> keys = config.schema()->keys;
-        std::vector<std::optional<Value>> values = config.values();
-        fields(coder, keys, values);
+        fields(coder, writable(config.schema()->keys), writable(config.values()));
     }
 }
 
@@ -375,8 +379,7 @@ std::string encode_frame(std::span<const Message> messages) {
     saver.number(kStamp<Message>);
     saver.count(messages.size());
     for (const Message& message : messages) {
-        // fields() serves both directions; a Saver only reads.
-        field(saver, const_cast<Message&>(message));  // NOLINT
+        field(saver, writable(message));
     }
     return bytes;
 }
