@@ -26,16 +26,16 @@ class Value {
     using Map = std::vector<ValueMember>;
 
     /// Null.
-    Value() = default;
+    Value();
     // Implicit, so that literals read naturally in configs: {"lr", 0.1}.
-    Value(bool truth) : state_(truth) {}                                                   // NOLINT
-    Value(int number) : state_(std::int64_t{number}) {}                                    // NOLINT
-    Value(std::int64_t number) : state_(number) {}                                         // NOLINT
-    Value(double number) : state_(number) {}                                               // NOLINT
-    Value(const char* text) : state_(std::in_place_type<std::string>, text) {}             // NOLINT
-    Value(std::string text) : state_(std::in_place_type<std::string>, std::move(text)) {}  // NOLINT
-    Value(List list);                                                                      // NOLINT
-    Value(Map map);                                                                        // NOLINT
+    Value(bool truth);           // NOLINT
+    Value(int number);           // NOLINT
+    Value(std::int64_t number);  // NOLINT
+    Value(double number);        // NOLINT
+    Value(const char* text);     // NOLINT
+    Value(std::string text);     // NOLINT
+    Value(List list);            // NOLINT
+    Value(Map map);              // NOLINT
 
     bool is_null() const { return std::holds_alternative<std::monostate>(state_); }
 
@@ -63,6 +63,15 @@ struct ValueMember {
 
     friend bool operator==(const ValueMember&, const ValueMember&) = default;
 };
+
+// Here, since clang wants ValueMember whole before it makes a variant with a Map.
+inline Value::Value() = default;
+inline Value::Value(bool truth) : state_(truth) {}
+inline Value::Value(int number) : state_(std::int64_t{number}) {}
+inline Value::Value(std::int64_t number) : state_(number) {}
+inline Value::Value(double number) : state_(number) {}
+inline Value::Value(const char* text) : state_(std::in_place_type<std::string>, text) {}
+inline Value::Value(std::string text) : state_(std::in_place_type<std::string>, std::move(text)) {}
 
 /// How a value reaches a command line: text as it is, everything else as in to_json().
 std::string to_argument(const Value& value);
