@@ -15,37 +15,12 @@
 #include "muster/config.hpp"
 #include "muster/value.hpp"
 
+#include "base/utf8.hpp"
+
 namespace muster {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-/// Bytes in the UTF-8 character that begins at `text[at]`, or 0 when there is none (overlong
-/// forms, surrogates and anything past U+10FFFF included).
-std::size_t utf8_length(std::string_view text, std::size_t at) {
-    const auto byte = [&](std::size_t index) {
-        return index < text.size() ? static_cast<unsigned char>(text[index]) : 0U;
-    };
-    const auto continues = [&](std::size_t index) { return (byte(index) & 0xC0U) == 0x80U; };
-    const unsigned first = byte(at);
-    if (first < 0x80) {
-        return 1;
-    }
-    if (first >= 0xC2 && first <= 0xDF) {
-        return continues(at + 1) ? 2 : 0;
-    }
-    if (first >= 0xE0 && first <= 0xEF) {
-        const unsigned second = byte(at + 1);
-        const bool in_range = (first != 0xE0 || second >= 0xA0) && (first != 0xED || second < 0xA0);
-        return continues(at + 1) && continues(at + 2) && in_range ? 3 : 0;
-    }
-    if (first >= 0xF0 && first <= 0xF4) {
-        const unsigned second = byte(at + 1);
-        const bool in_range = (first != 0xF0 || second >= 0x90) && (first != 0xF4 || second < 0x90);
-        return continues(at + 1) && continues(at + 2) && continues(at + 3) && in_range ? 4 : 0;
-    }
-    return 0;
-}
 
 void append_real(double number, std::string& out) {
     if (std::isnan(number)) {
