@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string_view>
 
 namespace muster {
@@ -13,7 +14,7 @@ namespace muster {
 /// forms, surrogates and anything past U+10FFFF included).
 std::size_t utf8_length(std::string_view text, std::size_t at);
 
-/// The place of the first byte that belongs to no UTF-8 character; npos when there is none.
-std::size_t find_invalid_utf8(std::string_view text);
+/// The place of the first byte that belongs to no UTF-8 character, if there is one.
+std::optional<std::size_t> find_not_utf8(std::string_view text);
 
 }  // namespace muster
