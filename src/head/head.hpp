@@ -33,6 +33,7 @@
 namespace muster {
 
 class Cluster;
+struct HeadState;
 struct Trial;
 
 /// What a run adds to its spec.
@@ -105,8 +106,7 @@ class Head {
     std::string explain(TrialId id, TimePoint now) const;
 
   private:
-    struct State;
-    std::unique_ptr<State> state_;
+    std::unique_ptr<HeadState> state_;
 };
 
 }  // namespace muster

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// attempts - how a trial gets its resources, is asked to end, ends, and what becomes of it then.
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/check.hpp"
+#include "head/head_state.hpp"
+
+namespace muster {
+namespace {
+
+std::vector<BundleView> views_of(const HeadState& head, const Placement& placement) {
+    std::vector<BundleView> views;
+    for (std::size_t index = 0; index < placement.bundles.size(); ++index) {
+        const BundlePlacement& bundle = placement.bundles[index];
+        const NodeRecord& node = head.nodes.at(bundle.node);
+        BundleView view{
+            .host = node.name, .cores = head.cluster.cores_of(placement, index), .devices = {}};
+        for (const DeviceShare& share : bundle.devices) {
+            view.devices.push_back(node.devices.at(share.device));
+        }
+        views.push_back(std::move(view));
+    }
+    return views;
+}
+
+Start start_message(const HeadState& head, TrialId id, const Trial& trial) {
+    const TrialProgress& progress = *trial.progress;
+    const Placement& placement = progress.running->placement;
+    const BundlePlacement& own = placement.bundles.front();
+    Start start;
+    start.key = {id, progress.running->attempt, MemberId{0}};
+    start.config = trial.config;
+    start.cores = head.cluster.cores_of(placement, 0);
+    start.last_step = progress.last_step;
+    start.bundles = views_of(head, placement);
+    start.cpu = own.bundle.cpu;
+    start.gpu = own.bundle.gpu;
+    start.memory_limit_bytes = own.bundle.memory_bytes;
+    for (const DeviceShare& share : own.devices) {
+        start.devices.push_back(share.device);
+    }
+    return start;
+}
+
+void start_trial(HeadState& head, TrialId id, Placement placement, TimePoint now) {
+    Trial& trial = head.trials.at(id);
+    TrialProgress& progress = head.trials.progress(id);
+    const AttemptId attempt{head.epoch, head.next_attempt++};
+    progress.running = RunningAttempt{
+        .attempt = attempt,
+        .placement = placement,
+        .started = now,
+        .members_left = 1,
+        .stop = std::nullopt};
+    ++progress.attempts;
+    head.attempts.emplace(attempt, id);
+    head.trials.set_state(id, TrialState::Running);
+
+    const TimePoint goal_time = time_total_reached_at(head, progress, now);
+    if (goal_time != kNever) {
+        head.goal_times.emplace(goal_time, attempt);
+    }
+    keep(head, AttemptStarted{id, attempt, std::move(placement)});
+    head.step.commands.push_back(
+        {Send{member_node(progress.running->placement), start_message(head, id, trial)},
+         trial.created_fact}
+    );
+}
+
+/// What an attempt that ended by itself makes of its trial; nothing when that is a failure.
+std::optional<TrialState> natural_end(const Outcome& outcome) {
+    switch (outcome.cause) {
+        case EndCause::Exited:
+            return outcome.code == 0 ? std::optional(TrialState::Completed) : std::nullopt;
+        case EndCause::TimeLimit:
+            return TrialState::Stopped;
+        case EndCause::Lost:
+            return TrialState::Pending;
+        case EndCause::Signalled:
+        case EndCause::SpawnFailed:
+        case EndCause::MemoryLimit:
+        case EndCause::ReportTimeout:
+        case EndCause::Stopped:
+            return std::nullopt;
+    }
+    return std::nullopt;
+}
+
+void requeue(HeadState& head, TrialId id, TimePoint now) {
+    head.trials.set_state(id, TrialState::Pending);
+    head.queue.push(id, head.trials.at(id).alternative, now);
+}
+
+void after_failure(HeadState& head, TrialId id, const Outcome& outcome, TimePoint now) {
+    const std::int64_t allowed = head.spec.failures.max_failures;
+    const TrialProgress& progress = head.trials.progress(id);
+    const bool again = allowed < 0 || std::int64_t{progress.failures} <= allowed;
+    if (again) {
+        note(
+            head,
+            NoteLevel::Warning,
+            fmt::format(
+                "trial {} failed ({}) and runs again: failure {} of {}",
+                to_string(id),
+                to_string(outcome),
+                progress.failures,
+                allowed < 0 ? "any number" : std::to_string(allowed)
+            )
+        );
+        requeue(head, id, now);
+        return;
+    }
+    fail_trial(head, id, to_string(outcome), now);
+}
+
+}  // namespace
+
+NodeId member_node(const Placement& placement) {
+    return placement.bundles.front().node;
+}
+
+void start_what_fits(HeadState& head, TimePoint now) {
+    if (head.phase != RunPhase::Going) {
+        return;
+    }
+    while (std::optional<QueueStart> next = head.queue.next(head.cluster, now)) {
+        start_trial(head, next->trial, std::move(next->placement), now);
+    }
+    send_new_cores(head);
+    look_ahead(head);
+}
+
+void ask_to_stop(HeadState& head, TrialId id, StopReason reason) {
+    RunningAttempt& running = *head.trials.progress(id).running;
+    const StopKind kind = reason.kind;
+    if (running.stop) {
+        const bool is_harder = kind == StopKind::Kill && running.stop->kind != StopKind::Kill;
+        const bool was_goal = running.stop->kind == StopKind::GoalReached;
+        if (!is_harder && !(was_goal && kind == StopKind::Graceful)) {
+            return;
+        }
+        running.stop->kind = kind;
+    } else {
+        running.stop = std::move(reason);
+        head.trials.set_state(id, TrialState::Stopping);
+    }
+    act_after_facts(
+        head, Send{member_node(running.placement), Stop{{id, running.attempt, MemberId{0}}, kind}}
+    );
+}
+
+void on_member_ended(HeadState& head, TrialId id, const Ended& ended, TimePoint now) {
+    RunningAttempt& running = *head.trials.progress(id).running;
+    check(running.members_left > 0, "an attempt that holds resources has a member left");
+    if (--running.members_left == 0) {
+        finish_attempt(head, id, ended.outcome, ended.usage, now);
+    }
+}
+
+void finish_attempt(
+    HeadState& head,
+    TrialId id,
+    const Outcome& outcome,
+    const Usage& usage,
+    TimePoint now
+) {
+    TrialProgress& progress = head.trials.progress(id);
+    const RunningAttempt running = std::move(*progress.running);
+    progress.running.reset();
+    head.attempts.erase(running.attempt);
+    head.queue.ended(head.cluster, id);
+    progress.ran += usage.wall;
+
+    // A goal that was reached stays reached, whatever the process did afterwards; a trial that was
+    // to run again does so. What was asked for otherwise decides only what did not end by itself.
+    std::optional<TrialState> becomes = natural_end(outcome);
+    std::string reason = outcome.cause == EndCause::TimeLimit ? to_string(outcome) : std::string();
+    if (running.stop && outcome.cause != EndCause::Lost) {
+        becomes = running.stop->becomes;
+        reason = running.stop->text;
+    } else if (running.stop && running.stop->becomes != TrialState::Pending) {
+        becomes = running.stop->becomes;
+        reason = running.stop->text;
+    }
+    const bool is_failure = !becomes.has_value();
+    if (is_failure) {
+        ++progress.failures;
+        ++head.trials.failures;
+    }
+    keep(head, AttemptEnded{id, running.attempt, outcome, usage, is_failure});
+    if (is_failure) {
+        after_failure(head, id, outcome, now);
+    } else if (*becomes == TrialState::Pending) {
+        requeue(head, id, now);
+    } else {
+        end_trial(head, id, *becomes, std::move(reason), now);
+    }
+}
+
+void end_trial(HeadState& head, TrialId id, TrialState state, std::string reason, TimePoint now) {
+    check(is_final(state), "a trial ends in a final state");
+    TrialProgress& progress = head.trials.progress(id);
+    progress.ended = now;
+    progress.reason = reason;
+    head.trials.set_state(id, state);
+    keep(
+        head,
+        TrialEnded{id, state, std::move(reason), progress.results, progress.last, progress.best}
+    );
+    if (state != TrialState::Cancelled) {
+        act(head, Tell{id, state, progress.best});
+    }
+    act_after_facts(head, Announce{id});
+}
+
+void fail_trial(HeadState& head, TrialId id, const std::string& reason, TimePoint now) {
+    end_trial(head, id, TrialState::Failed, reason, now);
+    if (head.spec.failures.fail_fast && head.phase == RunPhase::Going) {
+        end_run(
+            head,
+            {RunEnd::FailFast,
+             fmt::format("trial {} failed ({}) and fail_fast is set", to_string(id), reason)},
+            StopKind::Graceful,
+            now
+        );
+    }
+}
+
+void send_new_cores(HeadState& head) {
+    for (const BundleRef& remasked : head.cluster.take_remasked()) {
+        const TrialProgress* progress = head.trials.at(remasked.holder).progress.get();
+        if (remasked.bundle != 0 || progress == nullptr || !progress->running) {
+            continue;
+        }
+        const RunningAttempt& running = *progress->running;
+        act(head,
+            Send{
+                member_node(running.placement),
+                SetCores{
+                    {remasked.holder, running.attempt, MemberId{0}},
+                    head.cluster.cores_of(running.placement, 0)}});
+    }
+}
+
+}  // namespace muster

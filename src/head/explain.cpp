@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// explain - why a trial is where it is, in words.
+
+#include <fmt/format.h>
+
+#include "head/head_state.hpp"
+
+namespace muster {
+namespace {
+
+std::string list_of(const std::vector<std::uint32_t>& numbers) {
+    std::string text;
+    for (const std::uint32_t number : numbers) {
+        text += text.empty() ? "" : ",";
+        text += std::to_string(number);
+    }
+    return text;
+}
+
+std::string where(const HeadState& head, const RunningAttempt& running) {
+    std::string text;
+    for (std::size_t index = 0; index < running.placement.bundles.size(); ++index) {
+        const BundlePlacement& bundle = running.placement.bundles[index];
+        const auto node = head.nodes.find(bundle.node);
+        const std::string name = node == head.nodes.end() ? "a lost node" : node->second.name;
+        text += fmt::format(
+            "{}bundle {} {} on {}", index == 0 ? "" : "; ", index, to_string(bundle.bundle), name
+        );
+        if (node == head.nodes.end()) {
+            continue;
+        }
+        text += fmt::format(", cores {}", list_of(head.cluster.cores_of(running.placement, index)));
+        for (const DeviceShare& share : bundle.devices) {
+            text += fmt::format(
+                ", {} of device {}", to_string(share.share), node->second.devices.at(share.device)
+            );
+        }
+    }
+    return text;
+}
+
+}  // namespace
+
+std::string Head::explain(TrialId id, TimePoint now) const {
+    const HeadState& head = *state_;
+    const Trial* trial = head.trials.find(id);
+    if (trial == nullptr) {
+        return fmt::format(
+            "trial {} does not exist; {} were created so far", to_string(id), head.trials.size()
+        );
+    }
+    const TrialProgress* progress = trial->progress.get();
+    if (progress != nullptr && progress->running) {
+        const RunningAttempt& running = *progress->running;
+        return fmt::format(
+            "{}{} for {} in attempt {}: {}",
+            to_string(trial->state),
+            running.stop ? " (" + running.stop->text + ")" : "",
+            format_duration(now - running.started),
+            to_string(running.attempt),
+            where(head, running)
+        );
+    }
+    if (trial->state != TrialState::Pending) {
+        const bool has_reason = progress != nullptr && !progress->reason.empty();
+        return fmt::format(
+            "{}{}", to_string(trial->state), has_reason ? ": " + progress->reason : ""
+        );
+    }
+    switch (head.phase) {
+        case RunPhase::Restoring:
+        case RunPhase::WaitingForNodes:
+            return fmt::format(
+                "Pending: waits for nodes, {} of {} have reported",
+                head.nodes.size(),
+                head.options.expected_nodes
+            );
+        case RunPhase::Going:
+            return "Pending: " + head.queue.why(id, head.cluster, now).text;
+        case RunPhase::Ending:
+        case RunPhase::Over:
+            return fmt::format("Pending: the run ends: {}", head.ending->reason);
+    }
+    return "Pending";
+}
+
+}  // namespace muster

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "head/head.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.hpp"
+#include "base/overloaded.hpp"
+#include "head/head_state.hpp"
+
+namespace muster {
+namespace {
+
+ClusterOptions cluster_options(const ExperimentSpec& spec) {
+    return {
+        .reserve = spec.reserve,
+        .cluster_resources = spec.cluster_resources,
+        .node_choice = spec.node_choice};
+}
+
+QueueOptions queue_options(const ExperimentSpec& spec) {
+    return {
+        .max_concurrent_trials = spec.max_concurrent_trials,
+        .starvation_bound = spec.starvation_bound,
+        .time_limit = spec.trial.time_limit};
+}
+
+/// The requests that trials may have, by the index of their alternative.
+std::vector<PlacementGroupSpec> shapes(const ExperimentSpec& spec) {
+    std::vector<PlacementGroupSpec> groups;
+    groups.reserve(spec.resources.size());
+    for (const ResourceAlternative& alternative : spec.resources) {
+        groups.push_back(alternative.group);
+    }
+    return groups;
+}
+
+}  // namespace
+
+HeadState::HeadState(
+    ExperimentSpec spec_given,
+    RunOptions options_given,
+    std::optional<std::uint64_t> total
+)
+    : spec(std::move(spec_given)),
+      options(std::move(options_given)),
+      total_trials(total),
+      cluster(cluster_options(spec)),
+      queue(shapes(spec), queue_options(spec)),
+      trials(spec.objective) {}
+
+std::uint64_t keep(HeadState& head, Fact fact) {
+    head.step.facts.push_back(std::move(fact));
+    return ++head.facts_emitted;
+}
+
+void act(HeadState& head, Action action) {
+    head.step.commands.push_back({std::move(action), 0});
+}
+
+void act_after_facts(HeadState& head, Action action) {
+    head.step.commands.push_back({std::move(action), head.facts_emitted});
+}
+
+void note(HeadState& head, NoteLevel level, std::string text) {
+    act(head, Note{level, std::move(text)});
+}
+
+Head::Head(ExperimentSpec spec, RunOptions options, std::optional<std::uint64_t> total_trials)
+    : state_(std::make_unique<HeadState>(std::move(spec), std::move(options), total_trials)) {}
+Head::~Head() = default;
+Head::Head(Head&&) noexcept = default;
+Head& Head::operator=(Head&&) noexcept = default;
+
+Step Head::handle(const Event& event, TimePoint now) {
+    HeadState& head = *state_;
+    check(
+        (head.phase == RunPhase::Restoring) == std::holds_alternative<Reconcile>(event),
+        "Reconcile is the first event and comes once"
+    );
+    head.step = {};
+    if (head.phase == RunPhase::Over) {
+        return {};
+    }
+    std::visit(
+        Overloaded{
+            [&](const AgentSaid& said) { on_agent_said(head, said, now); },
+            [&](const NodeLost& lost) { on_node_lost(head, lost.node, now); },
+            [&](const Suggested& suggested) { on_suggested(head, suggested, now); },
+            [&](const CancelRequested& cancel) { on_cancel(head, cancel, now); },
+            [&](const Tick&) { on_tick(head, now); },
+            [&](const Reconcile&) { on_reconcile(head, now); }},
+        event
+    );
+    leave_if_done(head);
+    return std::move(head.step);
+}
+
+TimePoint Head::next_deadline() const {
+    const HeadState& head = *state_;
+    if (head.phase == RunPhase::Over) {
+        return kNever;
+    }
+    TimePoint next = std::min(head.start_by, head.give_up_at);
+    if (head.spec.time_budget && head.phase == RunPhase::Going) {
+        next = std::min(next, TimePoint{*head.spec.time_budget});
+    }
+    if (!head.goal_times.empty()) {
+        next = std::min(next, head.goal_times.begin()->first);
+    }
+    return next;
+}
+
+HeadSummary Head::summary() const {
+    const HeadState& head = *state_;
+    return HeadSummary{
+        .pending = head.trials.count(TrialState::Pending),
+        .running = head.trials.count(TrialState::Running),
+        .paused = head.trials.count(TrialState::Paused),
+        .stopping = head.trials.count(TrialState::Stopping),
+        .completed = head.trials.count(TrialState::Completed),
+        .stopped = head.trials.count(TrialState::Stopped),
+        .failed = head.trials.count(TrialState::Failed),
+        .cancelled = head.trials.count(TrialState::Cancelled),
+        .failures = head.trials.failures,
+        .total = head.total_trials,
+        .in_use = head.cluster.in_use(),
+        .capacity = head.cluster.capacity(),
+        .best = head.trials.best()};
+}
+
+const Trial* Head::trial(TrialId id) const {
+    const Trials& trials = state_->trials;
+    return trials.find(id);
+}
+
+std::uint32_t Head::trial_count() const {
+    return state_->trials.size();
+}
+
+std::vector<TrialId> Head::active_trials() const {
+    const std::set<TrialId>& active = state_->trials.active();
+    return {active.begin(), active.end()};
+}
+
+const Cluster& Head::cluster() const {
+    return state_->cluster;
+}
+
+std::uint32_t Head::epoch() const {
+    return state_->epoch;
+}
+
+}  // namespace muster

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// head_state - the head's tables, and the functions that Head::handle routes events to. Private to
+// this folder. Each on_… function is named for what happened; it changes the tables and adds to
+// `step` what is to be kept and done.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "muster/experiment.hpp"
+
+#include "base/ids.hpp"
+#include "base/time.hpp"
+#include "head/head.hpp"
+#include "head/trials.hpp"
+#include "placement/cluster.hpp"
+#include "placement/queue.hpp"
+#include "protocol/commands.hpp"
+#include "protocol/events.hpp"
+#include "protocol/facts.hpp"
+
+namespace muster {
+
+enum class RunPhase {
+    /// Facts of earlier runs come in.
+    Restoring,
+    /// Waits for the nodes that were promised.
+    WaitingForNodes,
+    /// Trials are asked for and started.
+    Going,
+    /// Nothing new starts; what runs is asked to end.
+    Ending,
+    /// Everybody was dismissed.
+    Over,
+};
+
+struct NodeRecord {
+    std::string name;
+    std::uint32_t incarnation = 0;
+    /// Labels of its devices, as masks spell them.
+    std::vector<std::string> devices;
+};
+
+struct HeadState {
+    HeadState(ExperimentSpec spec, RunOptions options, std::optional<std::uint64_t> total);
+
+    ExperimentSpec spec;
+    RunOptions options;
+    std::optional<std::uint64_t> total_trials;
+
+    Cluster cluster;
+    PlacementQueue queue;
+    Trials trials;
+    /// Nodes that are up.
+    std::map<NodeId, NodeRecord> nodes;
+    /// The attempts that hold resources, with their trials.
+    std::unordered_map<AttemptId, TrialId> attempts;
+
+    RunPhase phase = RunPhase::Restoring;
+    std::uint32_t epoch = 0;
+    std::uint32_t next_attempt = 0;
+    /// How this run ends, once it is known to.
+    std::optional<RunEnded> ending;
+    /// What an earlier run ended as, if it did end.
+    std::optional<RunEnd> ended_before;
+
+    bool ask_open = false;
+    bool exhausted = false;
+
+    /// WaitingForNodes: when to go on without those missing.
+    TimePoint start_by = kNever;
+    /// When a request that lost nodes made impossible is given up.
+    TimePoint give_up_at = kNever;
+    std::string give_up_reason;
+    /// Running trials by the moment at which their `time_total` bound is reached.
+    std::multimap<TimePoint, AttemptId> goal_times;
+
+    std::uint64_t facts_emitted = 0;
+    Step step;
+};
+
+// --- what every event handler uses ---
+
+/// Adds a fact; returns how many there are then.
+std::uint64_t keep(HeadState& head, Fact fact);
+
+/// Adds a command that waits for nothing.
+void act(HeadState& head, Action action);
+
+/// Adds a command that waits for every fact so far.
+void act_after_facts(HeadState& head, Action action);
+
+void note(HeadState& head, NoteLevel level, std::string text);
+
+// --- nodes_and_messages.cpp ---
+
+void on_agent_said(HeadState& head, const AgentSaid& said, TimePoint now);
+void on_node_lost(HeadState& head, NodeId node, TimePoint now);
+
+// --- attempts.cpp ---
+
+/// Starts whatever may start.
+void start_what_fits(HeadState& head, TimePoint now);
+
+/// The node of the attempt's only member.
+NodeId member_node(const Placement& placement);
+
+/// Asks a running attempt to end; `reason` decides the trial's state afterwards. A harder kind than
+/// before hardens it and keeps the first reason, unless the trial was to run again.
+void ask_to_stop(HeadState& head, TrialId id, StopReason reason);
+
+/// A member's last message: nothing of it is left.
+void on_member_ended(HeadState& head, TrialId id, const Ended& ended, TimePoint now);
+
+/// Ends an attempt whose processes are gone and decides what becomes of the trial.
+void finish_attempt(
+    HeadState& head,
+    TrialId id,
+    const Outcome& outcome,
+    const Usage& usage,
+    TimePoint now
+);
+
+/// Brings a trial that holds nothing into a final state.
+void end_trial(HeadState& head, TrialId id, TrialState state, std::string reason, TimePoint now);
+
+/// Brings a trial that holds nothing to Failed, and ends the run when that is to end it.
+void fail_trial(HeadState& head, TrialId id, const std::string& reason, TimePoint now);
+
+/// Tells members that share cores where they may run now.
+void send_new_cores(HeadState& head);
+
+// --- results.cpp ---
+
+void on_reported(HeadState& head, TrialId id, const Reported& reported, TimePoint now);
+/// Ends the trials whose `time_total` bound has come.
+void stop_by_time_total(HeadState& head, TimePoint now);
+/// When the trial's `time_total` bound is reached, were it to run on from `now`.
+TimePoint
+time_total_reached_at(const HeadState& head, const TrialProgress& progress, TimePoint now);
+
+// --- run_control.cpp ---
+
+void on_reconcile(HeadState& head, TimePoint now);
+void on_suggested(HeadState& head, const Suggested& suggested, TimePoint now);
+void on_cancel(HeadState& head, const CancelRequested& cancel, TimePoint now);
+void on_tick(HeadState& head, TimePoint now);
+/// Begins to start trials once enough nodes are there.
+void begin_if_ready(HeadState& head, TimePoint now);
+/// Looks whether every waiting request could still be met; sets or clears give_up_at.
+void judge_feasibility(HeadState& head, TimePoint now);
+/// Asks for more configs when the queue runs short of them.
+void look_ahead(HeadState& head);
+/// The run is to end so: nothing new starts, what runs is asked to stop.
+void end_run(HeadState& head, RunEnded ended, StopKind kind, TimePoint now);
+/// Dismisses everybody once nothing is left to do.
+void leave_if_done(HeadState& head);
+
+}  // namespace muster

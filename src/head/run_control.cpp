@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// run_control - how a run begins, asks for configs, and ends.
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/check.hpp"
+#include "head/head_state.hpp"
+
+namespace muster {
+namespace {
+
+/// Trials that wait, at least, so that a slot never waits for the searcher.
+constexpr std::uint64_t kLeastAhead = 16;
+
+/// The first alternative whose conditions hold.
+std::optional<std::uint32_t> alternative_for(const ExperimentSpec& spec, const Config& config) {
+    for (std::size_t index = 0; index < spec.resources.size(); ++index) {
+        if (holds(spec.resources[index].when, config)) {
+            return static_cast<std::uint32_t>(index);
+        }
+    }
+    return std::nullopt;
+}
+
+/// The first alternative that the present nodes could not run even when idle.
+std::optional<Error> first_infeasible(const HeadState& head) {
+    for (const ResourceAlternative& alternative : head.spec.resources) {
+        const Status feasible = head.cluster.feasible(alternative.group);
+        if (!feasible) {
+            return feasible.error();
+        }
+    }
+    return std::nullopt;
+}
+
+/// As first_infeasible, but only for what waits now.
+std::optional<Error> first_waiting_infeasible(const HeadState& head) {
+    for (const std::uint32_t shape : head.queue.waiting_shapes()) {
+        const Status feasible = head.cluster.feasible(head.spec.resources[shape].group);
+        if (!feasible) {
+            return feasible.error();
+        }
+    }
+    return std::nullopt;
+}
+
+void create_trial(HeadState& head, const Config& config, TimePoint now) {
+    const std::optional<std::uint32_t> alternative = alternative_for(head.spec, config);
+    const TrialId id = head.trials.create(config, alternative.value_or(0));
+    head.trials.at(id).created_fact = keep(head, TrialCreated{id, config});
+    if (alternative) {
+        head.queue.push(id, *alternative, now);
+        return;
+    }
+    fail_trial(
+        head,
+        id,
+        fmt::format(
+            "no entry of `resources` holds for {}: add a last one without `when`", to_text(config)
+        ),
+        now
+    );
+}
+
+/// Nothing is active, nothing waits, and no other config will come.
+bool all_done(const HeadState& head) {
+    return head.exhausted && !head.ask_open && head.queue.waiting() == 0;
+}
+
+/// Trials that an earlier run left Cancelled, or Failed when those are to be tried again.
+bool runs_again(const HeadState& head, TrialState state) {
+    return state == TrialState::Cancelled ||
+           (state == TrialState::Failed && head.options.retry_failed);
+}
+
+/// Whoever cancels a run cancels what waits too. Once a run, so looking at all trials is cheap.
+void cancel_waiting(HeadState& head, TimePoint now) {
+    for (std::uint32_t value = 0; value < head.trials.size(); ++value) {
+        const TrialId id{value};
+        if (head.trials.at(id).state == TrialState::Pending) {
+            head.queue.remove(id);
+            end_trial(head, id, TrialState::Cancelled, head.ending->reason, now);
+        }
+    }
+}
+
+}  // namespace
+
+void on_reconcile(HeadState& head, TimePoint now) {
+    check(head.phase == RunPhase::Restoring, "a run begins once");
+    ++head.epoch;
+    keep(head, RunStarted{head.epoch});
+    for (std::uint32_t value = 0; value < head.trials.size(); ++value) {
+        const TrialId id{value};
+        const TrialState state = head.trials.at(id).state;
+        if (runs_again(head, state)) {
+            head.trials.set_state(id, TrialState::Pending);
+        }
+        if (head.trials.at(id).state == TrialState::Pending) {
+            head.queue.push(id, head.trials.at(id).alternative, now);
+        }
+    }
+    head.phase = RunPhase::WaitingForNodes;
+    head.start_by = now + head.options.start_timeout;
+    begin_if_ready(head, now);
+}
+
+void begin_if_ready(HeadState& head, TimePoint now) {
+    if (head.phase != RunPhase::WaitingForNodes) {
+        return;
+    }
+    const bool all_here = head.nodes.size() >= head.options.expected_nodes;
+    if (!all_here && now < head.start_by) {
+        return;
+    }
+    head.start_by = kNever;
+    if (head.nodes.empty()) {
+        end_run(head, {RunEnd::Interrupted, "no node reported in time"}, StopKind::Kill, now);
+        return;
+    }
+    if (!all_here) {
+        note(
+            head,
+            NoteLevel::Warning,
+            fmt::format(
+                "{} of {} nodes reported in time; going on with those",
+                head.nodes.size(),
+                head.options.expected_nodes
+            )
+        );
+    }
+    if (const std::optional<Error> infeasible = first_infeasible(head)) {
+        end_run(head, {RunEnd::Infeasible, infeasible->message}, StopKind::Kill, now);
+        return;
+    }
+    head.phase = RunPhase::Going;
+    start_what_fits(head, now);
+}
+
+void judge_feasibility(HeadState& head, TimePoint now) {
+    if (head.phase != RunPhase::Going) {
+        return;
+    }
+    const std::optional<Error> infeasible = first_waiting_infeasible(head);
+    if (!infeasible) {
+        head.give_up_at = kNever;
+        return;
+    }
+    head.give_up_reason = infeasible->message;
+    if (head.give_up_at == kNever) {
+        head.give_up_at = now + head.options.wait_for_nodes;
+    }
+    if (head.give_up_at <= now) {
+        head.give_up_at = kNever;
+        end_run(head, {RunEnd::Interrupted, head.give_up_reason}, StopKind::Graceful, now);
+    }
+}
+
+void look_ahead(HeadState& head) {
+    if (head.phase != RunPhase::Going || head.ask_open || head.exhausted) {
+        return;
+    }
+    const std::uint64_t ahead =
+        std::max<std::uint64_t>(kLeastAhead, 2 * head.trials.active().size());
+    const std::uint64_t waiting = head.queue.waiting();
+    // Asking in halves keeps the questions few when many trials end at once.
+    if (waiting > ahead / 2) {
+        return;
+    }
+    head.ask_open = true;
+    act(head, Ask{static_cast<std::uint32_t>(ahead - waiting)});
+}
+
+void on_suggested(HeadState& head, const Suggested& suggested, TimePoint now) {
+    head.ask_open = false;
+    head.exhausted = head.exhausted || suggested.exhausted;
+    for (const Config& config : suggested.configs) {
+        create_trial(head, config, now);
+    }
+    judge_feasibility(head, now);
+    start_what_fits(head, now);
+}
+
+void end_run(HeadState& head, RunEnded ended, StopKind kind, TimePoint now) {
+    if (head.ending) {
+        return;
+    }
+    const RunEnd end = ended.end;
+    head.ending = std::move(ended);
+    head.phase = RunPhase::Ending;
+    const TrialState becomes = end == RunEnd::Interrupted  ? TrialState::Pending
+                               : end == RunEnd::TimeBudget ? TrialState::Stopped
+                                                           : TrialState::Cancelled;
+    const std::set<TrialId> active = head.trials.active();
+    for (const TrialId id : active) {
+        ask_to_stop(head, id, {becomes, kind, head.ending->reason});
+    }
+    if (becomes == TrialState::Cancelled) {
+        cancel_waiting(head, now);
+    }
+}
+
+void on_cancel(HeadState& head, const CancelRequested& cancel, TimePoint now) {
+    const StopKind kind = cancel.at_once ? StopKind::Kill : StopKind::Graceful;
+    if (!head.ending) {
+        end_run(head, {cancel.end, cancel.reason}, kind, now);
+        return;
+    }
+    const std::set<TrialId> active = head.trials.active();
+    for (const TrialId id : active) {
+        ask_to_stop(head, id, {TrialState::Cancelled, kind, cancel.reason});
+    }
+}
+
+void on_tick(HeadState& head, TimePoint now) {
+    if (head.spec.time_budget && head.phase == RunPhase::Going &&
+        now.since_start >= *head.spec.time_budget) {
+        end_run(
+            head,
+            {RunEnd::TimeBudget,
+             fmt::format("time_budget of {} is spent", format_duration(*head.spec.time_budget))},
+            StopKind::Graceful,
+            now
+        );
+    }
+    stop_by_time_total(head, now);
+    begin_if_ready(head, now);
+    judge_feasibility(head, now);
+    start_what_fits(head, now);
+}
+
+void leave_if_done(HeadState& head) {
+    if (head.phase == RunPhase::Over || !head.trials.active().empty()) {
+        return;
+    }
+    if (head.phase == RunPhase::Going && all_done(head)) {
+        head.ending = RunEnded{RunEnd::Finished, ""};
+        head.phase = RunPhase::Ending;
+    }
+    if (head.phase != RunPhase::Ending) {
+        return;
+    }
+    head.phase = RunPhase::Over;
+    keep(head, *head.ending);
+    for (const auto& node : head.nodes) {
+        act(head, Send{node.first, Dismiss{}});
+    }
+    act_after_facts(head, Leave{head.ending->end, head.ending->reason});
+}
+
+}  // namespace muster

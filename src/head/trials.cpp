@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "head/trials.hpp"
+
+#include <cmath>
+#include <utility>
+
+#include "base/check.hpp"
+
+namespace muster {
+namespace {
+
+std::size_t index_of(TrialState state) {
+    return static_cast<std::size_t>(state);
+}
+
+bool is_active(TrialState state) {
+    return state == TrialState::Running || state == TrialState::Stopping;
+}
+
+}  // namespace
+
+Trials::Trials(std::optional<ObjectiveSpec> objective) : objective_(std::move(objective)) {}
+
+TrialId Trials::create(Config config, std::uint32_t alternative) {
+    Trial trial;
+    trial.config = std::move(config);
+    trial.alternative = alternative;
+    trials_.push_back(std::move(trial));
+    ++counts_[index_of(TrialState::Pending)];
+    return TrialId{size() - 1};
+}
+
+const Trial* Trials::find(TrialId id) const {
+    return id.value < trials_.size() ? &trials_[id.value] : nullptr;
+}
+
+Trial* Trials::find(TrialId id) {
+    return id.value < trials_.size() ? &trials_[id.value] : nullptr;
+}
+
+Trial& Trials::at(TrialId id) {
+    Trial* trial = find(id);
+    check(trial != nullptr, "a trial that is looked up was created");
+    return *trial;
+}
+
+TrialProgress& Trials::progress(TrialId id) {
+    Trial& trial = at(id);
+    if (trial.progress == nullptr) {
+        trial.progress = std::make_unique<TrialProgress>();
+    }
+    return *trial.progress;
+}
+
+void Trials::set_state(TrialId id, TrialState state) {
+    Trial& trial = at(id);
+    --counts_[index_of(trial.state)];
+    ++counts_[index_of(state)];
+    if (is_active(trial.state) && !is_active(state)) {
+        active_.erase(id);
+    }
+    if (!is_active(trial.state) && is_active(state)) {
+        active_.insert(id);
+    }
+    trial.state = state;
+}
+
+std::uint64_t Trials::count(TrialState state) const {
+    return counts_[index_of(state)];
+}
+
+std::optional<double> Trials::objective_of(const TrialResult& result) const {
+    const std::optional<double> value =
+        objective_ ? result.metric(objective_->metric) : std::nullopt;
+    return value && std::isfinite(*value) ? value : std::nullopt;
+}
+
+void Trials::offer_best(TrialId id, double value) {
+    if (!best_ || better(value, best_value_, objective_->mode)) {
+        best_ = id;
+        best_value_ = value;
+    }
+}
+
+void Trials::record(TrialId id, TrialResult result) {
+    TrialProgress& progress = this->progress(id);
+    ++progress.results;
+    progress.last_step = result.step;
+    if (const std::optional<double> value = objective_of(result)) {
+        const std::optional<double> before =
+            progress.best ? objective_of(*progress.best) : std::nullopt;
+        if (!before || better(*value, *before, objective_->mode)) {
+            progress.best = result;
+            offer_best(id, *value);
+        }
+    }
+    progress.last = std::move(result);
+}
+
+}  // namespace muster

@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+if(TARGET muster_placement)
+  muster_test(unit head_test.cpp LINKS muster_head)
+endif()
