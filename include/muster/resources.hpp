@@ -64,6 +64,9 @@ struct NamedAmount {
     friend auto operator<=>(const NamedAmount&, const NamedAmount&) = default;
 };
 
+/// Whether a custom resource may be called so: [A-Za-z][A-Za-z0-9_/]*, and not cpu, gpu or memory.
+bool is_custom_resource_name(std::string_view name);
+
 /// CPUs, GPUs, memory and custom resources, wanted or had. `custom` is sorted by name and holds no
 /// zero amounts.
 struct ResourceSet {
