@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// server_state - what ReportServer holds and how its connections have their turns.
+//
+// One epoll set with the listening socket, every connection, and an eventfd that stands for work
+// which the kernel does not know of: lines read but not handled, decisions owed.
+//
+// A call reads at most once from each connection and handles at most a slice of its lines before
+// the next connection has its turn. A connection that does not read its answers, or waits for a
+// decision, is left alone meanwhile; the kernel then holds its trial back.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "muster/error.hpp"
+
+#include "protocol/agent_events.hpp"
+#include "protocol/messages.hpp"
+#include "report/connection.hpp"
+#include "report/report_line.hpp"
+#include "report/unique_fd.hpp"
+
+namespace muster {
+
+using ConnectionId = std::uint64_t;
+
+/// Lines of one connection before the next one has its turn.
+inline constexpr std::size_t kSlice = 256;
+
+struct Member {
+    std::string config_json;
+    bool stop_told = false;
+    std::uint64_t refused = 0;
+    std::set<ConnectionId> connections;
+};
+
+struct ServerState {
+    std::string path;
+    UniqueFd listener;
+    UniqueFd epoll;
+    UniqueFd wake_up;
+    /// Connections at once.
+    std::size_t limit = 0;
+    bool accepting = true;
+    bool awake = false;
+    std::map<MemberKey, Member> members;
+    std::map<ConnectionId, Connection> connections;
+    /// Connections that have not said who they are.
+    std::set<ConnectionId> strangers;
+    std::uint64_t strangers_refused = 0;
+    ConnectionId next_id = 2;
+    /// Connections with lines or bytes to be handled, each once, in turn.
+    std::deque<ConnectionId> work;
+    /// Connections that a decision is owed to.
+    std::vector<ConnectionId> waiting;
+    /// What one read of a connection takes at most.
+    std::vector<char> scratch = std::vector<char>(std::size_t{64} << 10U);
+
+    State() = default;
+    ~State() {
+        if (listener.valid()) {
+            ::unlink(path.c_str());
+        }
+    }
+    State(const State&) = delete;
+    State& operator=(const State&) = delete;
+
+    bool watch(int operation, ConnectionId id, int fd, std::uint32_t what) const {
+        epoll_event event{};
+        event.events = what;
+        event.data.u64 = id;
+        return ::epoll_ctl(epoll.get(), operation, fd, &event) == 0;
+    }
+
+    Status open();
+    void accept_some();
+    void set_accepting(bool wanted);
+    bool evict_stranger();
+    void poll_kernel();
+    void enqueue(ConnectionId id, Connection& connection);
+    void settle(ConnectionId id);
+    void close(ConnectionId id);
+    void answer_waiting();
+    void set_wake_up();
+    std::size_t serve(
+        Connection& connection,
+        ConnectionId id,
+        std::size_t most,
+        std::vector<AgentEvent>& events
+    );
+    void drain(ConnectionId id, const MemberKey& key, std::vector<AgentEvent>& events);
+    void handle(
+        Connection& connection,
+        ConnectionId id,
+        std::string_view line,
+        std::vector<AgentEvent>& events
+    );
+    void handle_hello(
+        Connection& connection,
+        ConnectionId id,
+        const HelloLine& hello,
+        std::vector<AgentEvent>& events
+    );
+    void handle_report(
+        Connection& connection,
+        ConnectionId id,
+        ReportLine report,
+        std::vector<AgentEvent>& events
+    );
+    void refuse(Connection& connection, const std::string& why, std::vector<AgentEvent>& events);
+    void turn_away(
+        Connection& connection,
+        const MemberKey& claimed,
+        const std::string& why,
+        std::vector<AgentEvent>& events
+    );
+};
+
+}  // namespace muster
