@@ -11,7 +11,7 @@
 
 namespace muster {
 
-struct ReportServer::State : ServerState {};
+struct ReportServer::State : ReportServerState {};
 
 Result<ReportServer> ReportServer::listen(const std::string& run_dir) {
     auto state = std::make_unique<State>();

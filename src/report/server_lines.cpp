@@ -40,7 +40,7 @@ std::string describe(const MemberKey& key) {
 
 }  // namespace
 
-void ServerState::handle(
+void ReportServerState::handle(
     Connection& connection,
     ConnectionId id,
     std::string_view line,
@@ -70,7 +70,7 @@ void ServerState::handle(
     );
 }
 
-void ServerState::handle_hello(
+void ReportServerState::handle_hello(
     Connection& connection,
     ConnectionId id,
     const HelloLine& hello,
@@ -106,7 +106,7 @@ void ServerState::handle_hello(
     }
 }
 
-void ServerState::handle_report(
+void ReportServerState::handle_report(
     Connection& connection,
     ConnectionId id,
     ReportLine report,
@@ -119,7 +119,7 @@ void ServerState::handle_report(
     }
 }
 
-void ServerState::refuse(
+void ReportServerState::refuse(
     Connection& connection,
     const std::string& why,
     std::vector<AgentEvent>& events
@@ -137,7 +137,7 @@ void ServerState::refuse(
 }
 
 /// Refuses a client that is, or may be, no member's. What is remarked of such is counted together.
-void ServerState::turn_away(
+void ReportServerState::turn_away(
     Connection& connection,
     const MemberKey& claimed,
     const std::string& why,

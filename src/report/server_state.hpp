@@ -35,14 +35,14 @@ using ConnectionId = std::uint64_t;
 /// Lines of one connection before the next one has its turn.
 inline constexpr std::size_t kSlice = 256;
 
-struct Member {
+struct ReportMember {
     std::string config_json;
     bool stop_told = false;
     std::uint64_t refused = 0;
     std::set<ConnectionId> connections;
 };
 
-struct ServerState {
+struct ReportServerState {
     std::string path;
     UniqueFd listener;
     UniqueFd epoll;
@@ -51,7 +51,7 @@ struct ServerState {
     std::size_t limit = 0;
     bool accepting = true;
     bool awake = false;
-    std::map<MemberKey, Member> members;
+    std::map<MemberKey, ReportMember> members;
     std::map<ConnectionId, Connection> connections;
     /// Connections that have not said who they are.
     std::set<ConnectionId> strangers;
@@ -64,22 +64,14 @@ struct ServerState {
     /// What one read of a connection takes at most.
     std::vector<char> scratch = std::vector<char>(std::size_t{64} << 10U);
 
-    State() = default;
-    ~State() {
-        if (listener.valid()) {
-            ::unlink(path.c_str());
-        }
-    }
-    State(const State&) = delete;
-    State& operator=(const State&) = delete;
+    ReportServerState() = default;
+    ~ReportServerState();
+    ReportServerState(const ReportServerState&) = delete;
+    ReportServerState& operator=(const ReportServerState&) = delete;
 
-    bool watch(int operation, ConnectionId id, int fd, std::uint32_t what) const {
-        epoll_event event{};
-        event.events = what;
-        event.data.u64 = id;
-        return ::epoll_ctl(epoll.get(), operation, fd, &event) == 0;
-    }
+    bool watch(int operation, ConnectionId id, int fd, std::uint32_t what) const;
 
+    // server_turns.cpp: connections come, have their turns, go.
     Status open();
     void accept_some();
     void set_accepting(bool wanted);
@@ -97,6 +89,8 @@ struct ServerState {
         std::vector<AgentEvent>& events
     );
     void drain(ConnectionId id, const MemberKey& key, std::vector<AgentEvent>& events);
+
+    // server_lines.cpp: what a line leads to.
     void handle(
         Connection& connection,
         ConnectionId id,

@@ -41,7 +41,20 @@ std::size_t connection_limit() {
 
 // --- connections ---
 
-Status ServerState::open() {
+ReportServerState::~ReportServerState() {
+    if (listener.valid()) {
+        ::unlink(path.c_str());
+    }
+}
+
+bool ReportServerState::watch(int operation, ConnectionId id, int fd, std::uint32_t what) const {
+    epoll_event event{};
+    event.events = what;
+    event.data.u64 = id;
+    return ::epoll_ctl(epoll.get(), operation, fd, &event) == 0;
+}
+
+Status ReportServerState::open() {
     limit = connection_limit();
     epoll = UniqueFd(::epoll_create1(EPOLL_CLOEXEC));
     wake_up = UniqueFd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -54,7 +67,7 @@ Status ServerState::open() {
     return Ok{};
 }
 
-void ServerState::set_accepting(bool wanted) {
+void ReportServerState::set_accepting(bool wanted) {
     if (accepting != wanted) {
         accepting = wanted;
         watch(EPOLL_CTL_MOD, kListener, listener.get(), wanted ? EPOLLIN : 0U);
@@ -62,7 +75,7 @@ void ServerState::set_accepting(bool wanted) {
 }
 
 /// Makes room at the cost of the oldest connection that has not said who it is.
-bool ServerState::evict_stranger() {
+bool ReportServerState::evict_stranger() {
     if (strangers.empty()) {
         return false;
     }
@@ -70,7 +83,7 @@ bool ServerState::evict_stranger() {
     return true;
 }
 
-void ServerState::accept_some() {
+void ReportServerState::accept_some() {
     for (int count = 0; count < kAcceptsAtOnce; ++count) {
         if (connections.size() >= limit && !evict_stranger()) {
             set_accepting(false);
@@ -99,7 +112,7 @@ void ServerState::accept_some() {
     }
 }
 
-void ServerState::close(ConnectionId id) {
+void ReportServerState::close(ConnectionId id) {
     const auto found = connections.find(id);
     if (found == connections.end()) {
         return;
@@ -115,7 +128,7 @@ void ServerState::close(ConnectionId id) {
     set_accepting(true);
 }
 
-void ServerState::enqueue(ConnectionId id, Connection& connection) {
+void ReportServerState::enqueue(ConnectionId id, Connection& connection) {
     if (!connection.queued) {
         connection.queued = true;
         work.push_back(id);
@@ -123,7 +136,7 @@ void ServerState::enqueue(ConnectionId id, Connection& connection) {
 }
 
 /// After a connection had its turn: it goes, waits for the kernel, or stands in line again.
-void ServerState::settle(ConnectionId id) {
+void ReportServerState::settle(ConnectionId id) {
     Connection& connection = connections.at(id);
     if (connection.doomed || connection.is_over()) {
         close(id);
@@ -143,7 +156,7 @@ void ServerState::settle(ConnectionId id) {
 
 // --- turns ---
 
-void ServerState::poll_kernel() {
+void ReportServerState::poll_kernel() {
     std::array<epoll_event, 256> ready{};
     const int count = ::epoll_wait(epoll.get(), ready.data(), static_cast<int>(ready.size()), 0);
     for (int index = 0; index < count; ++index) {
@@ -163,7 +176,7 @@ void ServerState::poll_kernel() {
     }
 }
 
-void ServerState::answer_waiting() {
+void ReportServerState::answer_waiting() {
     for (const ConnectionId id : std::exchange(waiting, {})) {
         const auto found = connections.find(id);
         if (found == connections.end() || !found->second.owes_decision) {
@@ -176,7 +189,7 @@ void ServerState::answer_waiting() {
     }
 }
 
-void ServerState::set_wake_up() {
+void ReportServerState::set_wake_up() {
     const bool wanted = !work.empty() || !waiting.empty();
     if (wanted != awake) {
         awake = wanted;
@@ -187,7 +200,7 @@ void ServerState::set_wake_up() {
     }
 }
 
-std::size_t ServerState::serve(
+std::size_t ReportServerState::serve(
     Connection& connection,
     ConnectionId id,
     std::size_t most,
@@ -217,7 +230,11 @@ std::size_t ServerState::serve(
     return used;
 }
 
-void ServerState::drain(ConnectionId id, const MemberKey& key, std::vector<AgentEvent>& events) {
+void ReportServerState::drain(
+    ConnectionId id,
+    const MemberKey& key,
+    std::vector<AgentEvent>& events
+) {
     Connection& connection = connections.at(id);
     std::size_t bytes = 0;
     bool more = true;
