@@ -70,6 +70,9 @@ struct Condition {
     friend bool operator==(const Condition&, const Condition&) = default;
 };
 
+/// Whether `value` is one of the condition's. 1 meets 1.0, not true.
+bool meets(const Condition& condition, const Value& value);
+
 /// All must hold; none is no condition.
 using Conditions = std::vector<Condition>;
 

@@ -86,14 +86,16 @@ std::string to_text(const Config& config) {
     return text;
 }
 
+bool meets(const Condition& condition, const Value& value) {
+    return std::any_of(condition.any_of.begin(), condition.any_of.end(), [&](const Value& wanted) {
+        return same(wanted, value);
+    });
+}
+
 bool holds(const Conditions& conditions, const Config& config) {
     return std::all_of(conditions.begin(), conditions.end(), [&](const Condition& condition) {
         const Value* value = config.find(condition.key);
-        return value != nullptr && std::any_of(
-                                       condition.any_of.begin(),
-                                       condition.any_of.end(),
-                                       [&](const Value& wanted) { return same(wanted, *value); }
-                                   );
+        return value != nullptr && meets(condition, *value);
     });
 }
 
