@@ -34,6 +34,7 @@ Connection::Take Connection::take_line(std::string_view& line) {
     // Where has_line() stopped: at a newline, or at the end of what there is.
     const bool whole = scanned_ < in_.size();
     line = std::string_view(in_).substr(taken_, scanned_ - taken_);
+    ++lines_taken_;
     taken_ = whole ? scanned_ + 1 : in_.size();
     if (line.size() <= kMaxReportLine) {
         return Take::Line;

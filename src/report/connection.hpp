@@ -37,6 +37,9 @@ class Connection {
     /// The next line of what was read.
     Take take_line(std::string_view& line);
 
+    /// Lines that take_line() gave so far, too long ones among them.
+    std::uint64_t lines_taken() const { return lines_taken_; }
+
     /// Whether take_line() has a line without reading. May be wrong about a last line without end.
     bool has_line();
 
@@ -86,6 +89,7 @@ class Connection {
     std::size_t taken_ = 0;
     /// No newline is before this byte of in_, from taken_ on.
     std::size_t scanned_ = 0;
+    std::uint64_t lines_taken_ = 0;
     std::string out_;
     bool skipping_ = false;
     bool ended_ = false;

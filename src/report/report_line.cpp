@@ -185,25 +185,29 @@ std::string welcome_line() {
     return fmt::format("{{\"type\": \"welcome\", \"protocol\": {}}}\n", kReportProtocol);
 }
 
-std::string decision_line(bool stop) {
+std::string decision_line(std::uint64_t line, bool stop) {
     return fmt::format(
-        "{{\"type\": \"decision\", \"decision\": \"{}\"}}\n", stop ? "stop" : "continue"
+        "{{\"type\": \"decision\", \"line\": {}, \"decision\": \"{}\"}}\n",
+        line,
+        stop ? "stop" : "continue"
     );
 }
 
-std::string config_line(std::string_view config_json) {
-    return fmt::format("{{\"type\": \"config\", \"config\": {}}}\n", config_json);
+std::string config_line(std::uint64_t line, std::string_view config_json) {
+    return fmt::format(
+        "{{\"type\": \"config\", \"line\": {}, \"config\": {}}}\n", line, config_json
+    );
+}
+
+std::string error_line(std::uint64_t line, std::string_view text, bool closed) {
+    std::string out = fmt::format("{{\"type\": \"error\", \"line\": {}, \"text\": ", line);
+    append_json(text, out);
+    out += closed ? ", \"closed\": true}\n" : ", \"closed\": false}\n";
+    return out;
 }
 
 std::string stop_line() {
     return "{\"type\": \"stop\"}\n";
-}
-
-std::string error_line(std::string_view text, bool closed) {
-    std::string line = "{\"type\": \"error\", \"text\": ";
-    append_json(text, line);
-    line += closed ? ", \"closed\": true}\n" : ", \"closed\": false}\n";
-    return line;
 }
 
 }  // namespace muster

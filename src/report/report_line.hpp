@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -51,11 +52,12 @@ Result<TrialLine> read_trial_line(std::string_view line);
 Result<MemberKey>
 parse_member(std::string_view trial, std::string_view attempt, std::int64_t member);
 
-/// The answers, each one whole line.
+/// What a trial is told, each one whole line. `line` is the number, from 1, of the line that is
+/// answered.
 std::string welcome_line();
-std::string decision_line(bool stop);
-std::string config_line(std::string_view config_json);
+std::string decision_line(std::uint64_t line, bool stop);
+std::string config_line(std::uint64_t line, std::string_view config_json);
+std::string error_line(std::uint64_t line, std::string_view text, bool closed);
 std::string stop_line();
-std::string error_line(std::string_view text, bool closed);
 
 }  // namespace muster

@@ -63,7 +63,9 @@ void ReportServerState::handle(
             [&](const HelloLine& hello) { handle_hello(connection, id, hello, events); },
             [&](ReportLine& report) { handle_report(connection, id, std::move(report), events); },
             [&](const ConfigLine&) {
-                connection.send(config_line(members.at(*connection.member).config_json));
+                connection.send(config_line(
+                    connection.lines_taken(), members.at(*connection.member).config_json
+                ));
             },
         },
         *read
@@ -128,7 +130,7 @@ void ReportServerState::refuse(
         turn_away(connection, {}, why, events);
         return;
     }
-    connection.send_if_read(error_line(why, false));
+    connection.send_if_read(error_line(connection.lines_taken(), why, false));
     const std::uint64_t count = ++members.at(*connection.member).refused;
     if (is_told(count)) {
         const std::string total = count > 10 ? fmt::format(" ({} refused so far)", count) : "";
@@ -143,7 +145,7 @@ void ReportServerState::turn_away(
     const std::string& why,
     std::vector<AgentEvent>& events
 ) {
-    connection.send(error_line(why, true));
+    connection.send(error_line(connection.lines_taken(), why, true));
     connection.doomed = true;
     if (is_told(++strangers_refused)) {
         std::string text =

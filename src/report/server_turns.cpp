@@ -184,7 +184,8 @@ void ReportServerState::answer_waiting() {
         }
         const auto member = members.find(*found->second.member);
         found->second.owes_decision = false;
-        found->second.send(decision_line(member != members.end() && member->second.stop_told));
+        const bool stop = member != members.end() && member->second.stop_told;
+        found->second.send(decision_line(found->second.lines_taken(), stop));
         settle(id);
     }
 }

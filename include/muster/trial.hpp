@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// trial - for C++ programs that are trials: report metrics, read the config, know when to stop.
+//
+//     const double lr = muster::trial::get("lr", 0.1);
+//     for (int epoch = 1; epoch <= 20 && !muster::trial::should_stop(); ++epoch) {
+//         muster::trial::report(epoch, {{"loss", train(lr)}});
+//     }
+//
+// Header only, standard library and POSIX only. Not under muster everything works and does nothing,
+// so that the same program also runs alone. Nothing here throws, raises SIGPIPE or waits without
+// end: if muster is gone, report() says so once on stderr and is false.
+//
+// Thread: the functions may be called from any thread, and in children after fork().
+
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <initializer_list>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "muster/trial_config.hpp"
+
+namespace muster::trial {
+
+/// One name with a number, a truth or a text.
+class Metric {
+  public:
+    template <class T>
+    Metric(std::string_view name, const T& value) {  // NOLINT(google-explicit-constructor)
+        append_text(name);
+        json_ += ": ";
+        if constexpr (std::is_same_v<T, bool>) {
+            json_ += value ? "true" : "false";
+        } else if constexpr (std::is_integral_v<T>) {
+            append_number(value);
+        } else if constexpr (std::is_floating_point_v<T>) {
+            append_real(value);
+        } else {
+            append_text(std::string_view(value));
+        }
+    }
+
+    /// "loss": 0.31
+    const std::string& json() const { return json_; }
+
+  private:
+    template <class T>
+    std::string_view append_number(T value) {
+        char digits[64];
+        const std::to_chars_result end = std::to_chars(digits, digits + sizeof digits, value);
+        const auto size = static_cast<std::size_t>(end.ptr - digits);
+        json_.append(digits, size);
+        return std::string_view(json_).substr(json_.size() - size);
+    }
+
+    template <class T>
+    void append_real(T value) {
+        if (!std::isfinite(value)) {
+            json_ += std::isnan(value) ? "\"nan\"" : value > 0 ? "\"inf\"" : "\"-inf\"";
+        } else if (append_number(value).find_first_of(".e") == std::string_view::npos) {
+            json_ += ".0";
+        }
+    }
+
+    void append_text(std::string_view text) {
+        constexpr std::string_view kHex = "0123456789abcdef";
+        json_ += '"';
+        for (const char character : text) {
+            const auto byte = static_cast<unsigned char>(character);
+            if (byte < 0x20) {
+                json_ += "\\u00";
+                json_ += kHex[byte >> 4U];
+                json_ += kHex[byte & 0xFU];
+                continue;
+            }
+            if (character == '"' || character == '\\') {
+                json_ += '\\';
+            }
+            json_ += character;
+        }
+        json_ += '"';
+    }
+
+    std::string json_;
+};
+
+using Metrics = std::vector<Metric>;
+
+enum class Decision { Continue, Stop };
+
+struct ReporterOptions {
+    /// How long report() waits for a full socket before it gives the connection up.
+    std::chrono::milliseconds send_timeout{60'000};
+    /// How long a decision or a config is waited for.
+    std::chrono::milliseconds answer_timeout{60'000};
+    /// Problems are kept in last_problem() alone, not printed.
+    bool quiet = false;
+};
+
+/// One connection to muster, made when it is first needed and again when it was lost. Most programs
+/// use the free functions below, which share one.
+///
+/// Thread: any, but a child after fork() makes its own.
+class Reporter {
+  public:
+    explicit Reporter(ReporterOptions options = {}) : options_(options) {}
+    ~Reporter() { close(); }
+    Reporter(const Reporter&) = delete;
+    Reporter& operator=(const Reporter&) = delete;
+
+    /// Hands the metrics over; false when that was not possible. True does not mean that they were
+    /// accepted: finish() does.
+    bool report(const Metrics& metrics) {
+        const std::lock_guard lock(mutex_);
+        if (!connect() || !send(report_line(metrics, false))) {
+            return false;
+        }
+        // What was refused is said soon.
+        read_now();
+        return true;
+    }
+
+    /// Reports and waits for the decision. Continue when there is nobody to decide.
+    Decision report_and_wait(const Metrics& metrics) {
+        const std::lock_guard lock(mutex_);
+        if (!connect() || !send(report_line(metrics, true)) || !await_answer()) {
+            return stop_ ? Decision::Stop : Decision::Continue;
+        }
+        const bool stop = stop_ || field(*answer_, "decision") == "stop";
+        return stop ? Decision::Stop : Decision::Continue;
+    }
+
+    /// The config as muster knows it: the line that answers.
+    std::optional<Fields> ask_config() {
+        const std::lock_guard lock(mutex_);
+        if (!connect() || !send("{\"type\": \"config\"}\n") || !await_answer()) {
+            return std::nullopt;
+        }
+        return answer_;
+    }
+
+    /// Whether muster has asked this trial to end. Never waits.
+    bool should_stop() {
+        const std::lock_guard lock(mutex_);
+        if (connect()) {
+            read_now();
+        }
+        return stop_;
+    }
+
+    /// Says that nothing more comes and waits until everything was taken. False when something was
+    /// refused, or was not taken within the time for answers.
+    bool finish() {
+        const std::lock_guard lock(mutex_);
+        if (fd_ < 0) {
+            return problem_.empty();
+        }
+        ::shutdown(fd_, SHUT_WR);
+        const Clock::time_point deadline = Clock::now() + options_.answer_timeout;
+        while (fd_ >= 0 && wait_for(POLLIN, deadline)) {
+            read_now(true);
+        }
+        if (fd_ >= 0) {
+            give_up("muster did not answer in time");
+        }
+        return problem_.empty();
+    }
+
+    /// What went wrong last; empty when nothing has.
+    std::string last_problem() {
+        const std::lock_guard lock(mutex_);
+        return problem_;
+    }
+
+    pid_t process() const { return process_; }
+
+    /// Closes the connection without a word, also while another thread holds it: for the child
+    /// after fork(), whose parent goes on with it.
+    void abandon() { close(); }
+
+  private:
+    using Clock = std::chrono::steady_clock;
+
+    static std::string report_line(const Metrics& metrics, bool wait) {
+        std::string line = "{\"type\": \"report\", \"metrics\": {";
+        for (const Metric& metric : metrics) {
+            line += &metric == &metrics.front() ? "" : ", ";
+            line += metric.json();
+        }
+        line += wait ? "}, \"wait\": true}\n" : "}}\n";
+        return line;
+    }
+
+    static std::string_view field(const Fields& fields, std::string_view name) {
+        for (const Field& candidate : fields) {
+            if (candidate.name == name) {
+                return candidate.text;
+            }
+        }
+        return {};
+    }
+
+    void close() {
+        if (fd_ >= 0) {
+            ::close(std::exchange(fd_, -1));
+        }
+    }
+
+    void give_up(const std::string& problem) {
+        close();
+        note(problem);
+    }
+
+    /// Each problem is printed once while it lasts.
+    void note(const std::string& problem) {
+        if (problem != problem_ && !options_.quiet) {
+            std::fprintf(stderr, "muster: %s\n", problem.c_str());
+        }
+        problem_ = problem;
+    }
+
+    bool connect() {
+        if (fd_ >= 0 || turned_away_) {
+            return fd_ >= 0;
+        }
+        const std::string path = detail::environment("MUSTER_SOCKET");
+        sockaddr_un address{};
+        address.sun_family = AF_UNIX;
+        if (path.empty() || path.size() >= sizeof address.sun_path) {
+            return false;
+        }
+        std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+        const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd < 0 || !connect_to(fd, address)) {
+            const int reason = errno;
+            if (fd >= 0) {
+                ::close(fd);
+            }
+            note("cannot reach muster at " + path + " (error " + std::to_string(reason) + ")");
+            return false;
+        }
+        fd_ = fd;
+        in_.clear();
+        lines_ = 0;
+        std::string hello = "{\"type\": \"hello\", \"protocol\": 1, " +
+                            Metric("trial", detail::environment("MUSTER_TRIAL_ID")).json() + ", " +
+                            Metric("attempt", detail::environment("MUSTER_ATTEMPT")).json();
+        if (const std::string member = detail::environment("MUSTER_MEMBER"); !member.empty()) {
+            hello += ", \"member\": " + member;
+        }
+        return send(hello + "}\n");
+    }
+
+    /// A full queue of the listener is waited for, in small steps.
+    bool connect_to(int fd, const sockaddr_un& address) const {
+        const Clock::time_point deadline = Clock::now() + options_.send_timeout;
+        const auto* generic = reinterpret_cast<const sockaddr*>(&address);
+        while (::connect(fd, generic, sizeof address) != 0) {
+            if ((errno != EAGAIN && errno != EINTR) || Clock::now() >= deadline) {
+                return false;
+            }
+            ::poll(nullptr, 0, 1);
+        }
+        return true;
+    }
+
+    bool wait_for(short what, Clock::time_point deadline) const {
+        while (true) {
+            const auto left =
+                std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+            pollfd entry{fd_, what, 0};
+            const int ready = ::poll(&entry, 1, static_cast<int>(std::max<std::int64_t>(left, 0)));
+            if (ready > 0 || (ready < 0 && errno != EINTR) || left <= 0) {
+                return ready > 0;
+            }
+        }
+    }
+
+    bool send(const std::string& line) {
+        const Clock::time_point deadline = Clock::now() + options_.send_timeout;
+        std::size_t sent = 0;
+        ++lines_;
+        while (sent < line.size()) {
+            const ssize_t count = ::send(fd_, line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
+            if (count >= 0) {
+                sent += static_cast<std::size_t>(count);
+            } else if (errno == EAGAIN) {
+                // Half a line is of no use, so the connection ends here.
+                if (!wait_for(POLLOUT, deadline)) {
+                    give_up("muster takes no reports");
+                    return false;
+                }
+            } else if (errno != EINTR) {
+                // Why it was closed may stand in what it said last.
+                read_now();
+                if (fd_ >= 0) {
+                    give_up("muster has closed the connection");
+                }
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /// Waits for the answer to the line sent last.
+    bool await_answer() {
+        answer_.reset();
+        const Clock::time_point deadline = Clock::now() + options_.answer_timeout;
+        while (fd_ >= 0 && !answer_) {
+            if (!wait_for(POLLIN, deadline)) {
+                give_up("muster did not answer in time");
+                return false;
+            }
+            read_now();
+        }
+        return answer_ && field(*answer_, "type") != "error";
+    }
+
+    /// Takes in what muster has said, without waiting. `ending`: the end is no surprise.
+    void read_now(bool ending = false) {
+        char bytes[4096];
+        while (fd_ >= 0) {
+            const ssize_t count = ::recv(fd_, bytes, sizeof bytes, 0);
+            if (count < 0 && errno == EINTR) {
+                continue;
+            }
+            if (count < 0 && errno == EAGAIN) {
+                return;
+            }
+            if (count <= 0) {
+                close();
+                if (!ending && !turned_away_) {
+                    note("muster has closed the connection");
+                }
+                return;
+            }
+            in_.append(bytes, static_cast<std::size_t>(count));
+            std::size_t begin = 0;
+            for (std::size_t end = 0; (end = in_.find('\n', begin)) != std::string::npos;) {
+                handle(std::string_view(in_).substr(begin, end - begin));
+                begin = end + 1;
+            }
+            in_.erase(0, begin);
+        }
+    }
+
+    void handle(std::string_view line) {
+        std::optional<Fields> fields = parse_fields(line);
+        if (!fields) {
+            return;
+        }
+        const std::string_view type = field(*fields, "type");
+        if (type == "stop") {
+            stop_ = true;
+        } else if (type == "error") {
+            note("refused: " + std::string(field(*fields, "text")));
+            turned_away_ = turned_away_ || field(*fields, "closed") == "true";
+        }
+        if (field(*fields, "line") == std::to_string(lines_)) {
+            answer_ = std::move(fields);
+        }
+    }
+
+    ReporterOptions options_;
+    pid_t process_ = ::getpid();
+    std::mutex mutex_;
+    int fd_ = -1;
+    /// Lines sent on this connection: answers name the line that they answer.
+    std::uint64_t lines_ = 0;
+    std::string in_;
+    std::optional<Fields> answer_;
+    std::string problem_;
+    bool stop_ = false;
+    bool turned_away_ = false;
+};
+
+namespace detail {
+
+/// The process's own Reporter; a child after fork() gets a new one.
+inline Reporter& reporter() {
+    static std::atomic<Reporter*> current{nullptr};
+    Reporter* known = current.load();
+    if (known != nullptr && known->process() == ::getpid()) {
+        return *known;
+    }
+    if (known != nullptr) {
+        known->abandon();
+    }
+    auto* fresh = new Reporter();
+    if (current.compare_exchange_strong(known, fresh)) {
+        return *fresh;
+    }
+    delete fresh;
+    return *known;
+}
+
+}  // namespace detail
+
+/// Whether this process runs under muster.
+inline bool active() {
+    return !detail::environment("MUSTER_SOCKET").empty();
+}
+
+/// "00042"; empty when not under muster.
+inline std::string id() {
+    return detail::environment("MUSTER_TRIAL_ID");
+}
+
+/// This trial's directory in the experiment's storage; empty when not under muster.
+inline std::string dir() {
+    return detail::environment("MUSTER_TRIAL_DIR");
+}
+
+/// The checkpoint to resume from; empty when there is none.
+inline std::string checkpoint() {
+    return detail::environment("MUSTER_CHECKPOINT");
+}
+
+/// Reports at `step`, the trial's own count of progress.
+template <class Step>
+std::enable_if_t<std::is_arithmetic_v<Step>, bool> report(Step step, Metrics metrics) {
+    metrics.insert(metrics.begin(), Metric("step", step));
+    return detail::reporter().report(metrics);
+}
+
+/// Reports; muster counts the steps.
+inline bool report(const Metrics& metrics) {
+    return detail::reporter().report(metrics);
+}
+
+/// Reports and waits for what muster decides.
+template <class Step>
+std::enable_if_t<std::is_arithmetic_v<Step>, Decision> report_and_wait(Step step, Metrics metrics) {
+    metrics.insert(metrics.begin(), Metric("step", step));
+    return detail::reporter().report_and_wait(metrics);
+}
+
+/// Whether muster has asked this trial to end. Costs one system call.
+inline bool should_stop() {
+    return detail::reporter().should_stop();
+}
+
+}  // namespace muster::trial
