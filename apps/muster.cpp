@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// muster - the command. Reads the arguments, starts the spawner while the process is still small
+// when trials will run, and hands over.
+
+#include <csignal>
+#include <type_traits>
+#include <variant>
+
+#include "cli/command_line.hpp"
+#include "cli/commands.hpp"
+#include "process/spawner.hpp"
+
+namespace {
+
+int run(const muster::RunCommand& command) {
+    muster::Result<muster::Spawner> spawner = muster::Spawner::start();
+    return spawner ? muster::carry_out(command, *spawner) : muster::complain(spawner.error());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    // A reader that went away is an error of the write, not the end of the run.
+    std::signal(SIGPIPE, SIG_IGN);
+    const muster::ParsedCommand parsed = muster::parse_command_line(argc, argv);
+    return std::visit(
+        [](const auto& command) -> int {
+            using Command = std::decay_t<decltype(command)>;
+            if constexpr (std::is_same_v<Command, muster::RunCommand>) {
+                return run(command);
+            } else if constexpr (std::is_same_v<Command, muster::PrintedCommand>) {
+                return command.exit_code;
+            } else {
+                return muster::carry_out(command);
+            }
+        },
+        parsed
+    );
+}

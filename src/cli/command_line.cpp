@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/command_line.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "base/nearest.hpp"
+
+namespace muster {
+namespace {
+
+/// The structs that the parser fills while it reads, one a command.
+struct Commands {
+    RunCommand run;
+    CheckCommand check;
+    NodesCommand nodes;
+    StatusCommand status;
+    ResultsCommand results;
+    LogsCommand logs;
+    std::string explain_directory;
+    std::string explain_trial;
+    SimulateCommand simulate;
+    EnvCommand env;
+    ReportCommand report;
+    GetCommand get;
+};
+
+const std::map<std::string, CpuUnit> kCpuUnits{
+    {"cores", CpuUnit::Cores},
+    {"threads", CpuUnit::Threads}};
+const std::map<std::string, NodesFormat> kNodesFormats{
+    {"text", NodesFormat::Text},
+    {"json", NodesFormat::Json}};
+const std::map<std::string, ResultsFormat> kResultsFormats{
+    {"table", ResultsFormat::Table},
+    {"csv", ResultsFormat::Csv},
+    {"json", ResultsFormat::Json}};
+
+CLI::App* add_command(
+    CLI::App& app,
+    const std::string& name,
+    const std::string& what,
+    const std::string& examples
+) {
+    CLI::App* command = app.add_subcommand(name, what);
+    command->footer("Examples:\n" + examples);
+    return command;
+}
+
+void add_spec(CLI::App& command, SpecArguments& spec) {
+    command.add_option("spec", spec.path, "The spec file (YAML or JSON; see docs/spec.md)")
+        ->required()
+        ->type_name("SPEC");
+    command
+        .add_option(
+            "--set",
+            spec.sets,
+            "A value over what the file says: trial.time_limit=10m, space.lr={uniform: [0, 1]}"
+        )
+        ->type_name("KEY=VALUE")
+        ->allow_extra_args(false);
+}
+
+void add_node(CLI::App& command, NodeArguments& node) {
+    command
+        .add_option(
+            "--node-resources",
+            node.node_resources,
+            "What this node has, in place of what it really has: logical CPUs and GPUs are counted "
+            "and masked, but bound to nothing"
+        )
+        ->type_name("cpu=4,gpu=2,…");
+    command.add_option("--cpus", node.cpu_unit, "What counts as one CPU: cores or threads")
+        ->transform(CLI::CheckedTransformer(kCpuUnits))
+        ->type_name("UNIT");
+}
+
+void add_directory(CLI::App& command, std::string& directory) {
+    command.add_option("dir", directory, "The experiment's directory, or its name under ./results")
+        ->required()
+        ->type_name("DIR");
+}
+
+void add_run_commands(CLI::App& app, Commands& to) {
+    CLI::App* run = add_command(
+        app,
+        "run",
+        "Run an experiment, or go on with one that is not finished",
+        "  muster run sweep.yaml\n"
+        "  muster run sweep.yaml --set num_samples=8 --set resources.cpu=2\n"
+        "  muster run sweep.yaml --node-resources cpu=4,gpu=2\n"
+        "Exit codes: 0 all fine, 1 some trials failed, 2 bad input, 3 infeasible, 4 cancelled,\n"
+        "75 run it again to go on. ^C once stops cleanly and keeps everything, twice at once."
+    );
+    add_spec(*run, to.run.spec);
+    add_node(*run, to.run.node);
+    run->add_flag(
+        "--fresh", to.run.fresh, "Begin anew in <name>-2, <name>-3, … beside what is there"
+    );
+    run->add_flag(
+        "--retry-failed", to.run.retry_failed, "When going on, run trials that failed again"
+    );
+    run->add_flag("--plain", to.run.plain, "Log lines in place of the live table");
+
+    CLI::App* check = add_command(
+        app,
+        "check",
+        "Say what a spec means, without running anything: trials, requests, whether they fit",
+        "  muster check sweep.yaml\n"
+        "  muster check sweep.yaml --cluster cluster.yaml --show 20"
+    );
+    add_spec(*check, to.check.spec);
+    add_node(*check, to.check.node);
+    check->add_option("--cluster", to.check.cluster, "Nodes to check against, from a file")
+        ->type_name("FILE");
+    check->add_option("--show", to.check.show, "Trials to show")->type_name("N");
+
+    CLI::App* simulate = add_command(
+        app,
+        "simulate",
+        "Say what a run would do on a cluster: makespan, use of each resource, a timeline",
+        "  muster simulate sweep.yaml --cluster cluster.yaml\n"
+        "  muster simulate sweep.yaml --node-resources cpu=64,gpu=8 --duration 20m\n"
+        "  muster simulate sweep.yaml --cluster cluster.yaml --duration \"60 + 2 * epochs\""
+    );
+    add_spec(*simulate, to.simulate.spec);
+    simulate->add_option("--cluster", to.simulate.cluster, "The nodes, from a file")
+        ->type_name("FILE");
+    simulate->add_option("--node-resources", to.simulate.node_resources, "One node that has this")
+        ->type_name("cpu=4,gpu=2,…");
+    simulate
+        ->add_option(
+            "--duration",
+            to.simulate.duration,
+            "How long a trial runs: 90s, 20m, or a formula in seconds over its config"
+        )
+        ->type_name("TIME");
+    simulate->add_flag("--json", to.simulate.json, "JSON in place of text");
+}
+
+void add_asking_commands(CLI::App& app, Commands& to) {
+    CLI::App* status = add_command(
+        app,
+        "status",
+        "Say how far an experiment is, while it runs or after",
+        "  muster status results/digits"
+    );
+    add_directory(*status, to.status.directory);
+    status->add_flag("--json", to.status.json, "JSON in place of text");
+
+    CLI::App* results = add_command(
+        app,
+        "results",
+        "Show the trials of an experiment, best first",
+        "  muster results results/digits --limit 10\n"
+        "  muster results results/digits --best\n"
+        "  muster results results/digits --format csv > trials.csv"
+    );
+    add_directory(*results, to.results.directory);
+    results->add_flag("--best", to.results.best, "Only the best trial");
+    results->add_option("--limit", to.results.limit, "Only so many trials")->type_name("N");
+    results->add_option("--format", to.results.format, "table, csv or json")
+        ->transform(CLI::CheckedTransformer(kResultsFormats))
+        ->type_name("FORMAT");
+
+    CLI::App* logs = add_command(
+        app, "logs", "Print what a trial wrote to its output", "  muster logs results/digits 42"
+    );
+    add_directory(*logs, to.logs.directory);
+    logs->add_option("trial", to.logs.trial, "The trial's number")->required()->type_name("TRIAL");
+
+    CLI::App* explain = add_command(
+        app,
+        "explain",
+        "Say why a trial is where it is, or why trials wait",
+        "  muster explain results/digits\n"
+        "  muster explain results/digits 42"
+    );
+    add_directory(*explain, to.explain_directory);
+    explain->add_option("trial", to.explain_trial, "The trial's number")->type_name("TRIAL");
+}
+
+void add_node_commands(CLI::App& app, Commands& to) {
+    CLI::App* nodes = add_command(
+        app,
+        "nodes",
+        "Show what this node offers to trials: cores, memory, GPUs",
+        "  muster nodes\n"
+        "  muster nodes --format json\n"
+        "  taskset -c 0-3 muster nodes"
+    );
+    add_node(*nodes, to.nodes.node);
+    nodes->add_option("--cluster", to.nodes.cluster, "The nodes of a cluster file instead")
+        ->type_name("FILE");
+    nodes->add_option("--format", to.nodes.format, "text or json")
+        ->transform(CLI::CheckedTransformer(kNodesFormats))
+        ->type_name("FORMAT");
+
+    CLI::App* env = add_command(
+        app,
+        "env",
+        "Show the environment that trials start from",
+        "  muster env\n"
+        "  muster env --diff\n"
+        "  srun muster env --diff"
+    );
+    env->add_flag("--diff", to.env.diff, "Only what differs from this environment, and why");
+    env->add_option("--keep", to.env.keep, "As keep_env in the spec")
+        ->type_name("NAME")
+        ->allow_extra_args(false);
+    env->add_option("--drop", to.env.drop, "As drop_env in the spec")
+        ->type_name("NAME")
+        ->allow_extra_args(false);
+}
+
+void add_trial_commands(CLI::App& app, Commands& to) {
+    CLI::App* report = add_command(
+        app,
+        "report",
+        "Inside a trial: report metrics",
+        "  muster report loss=0.31 step=4\n"
+        "  [ \"$(muster report --wait loss=$loss)\" = stop ] && exit"
+    );
+    report->add_option("metrics", to.report.metrics, "What was measured")
+        ->required()
+        ->type_name("NAME=VALUE");
+    report->add_flag("--wait", to.report.wait, "Wait for the decision and print continue or stop");
+
+    CLI::App* get = add_command(
+        app,
+        "get",
+        "Inside a trial: print a value of its config",
+        "  lr=$(muster get lr)\n"
+        "  muster get            # all of it, as JSON"
+    );
+    get->add_option("key", to.get.key, "The key; group/key for nested ones")->type_name("KEY");
+
+    add_command(app, "version", "Print the version and what it was built with", "  muster version");
+}
+
+ParsedCommand chosen(const CLI::App& app, Commands commands) {
+    const std::vector<CLI::App*> parsed = app.get_subcommands();
+    const std::string name = parsed.empty() ? "" : parsed.front()->get_name();
+    if (name == "explain") {
+        std::optional<std::string> trial;
+        if (!commands.explain_trial.empty()) {
+            trial = commands.explain_trial;
+        }
+        return ExplainCommand{commands.explain_directory, std::move(trial)};
+    }
+    const std::map<std::string, ParsedCommand> by_name{
+        {"run", commands.run},
+        {"check", commands.check},
+        {"nodes", commands.nodes},
+        {"status", commands.status},
+        {"results", commands.results},
+        {"logs", commands.logs},
+        {"simulate", commands.simulate},
+        {"env", commands.env},
+        {"report", commands.report},
+        {"get", commands.get},
+        {"version", VersionCommand{}}};
+    const auto found = by_name.find(name);
+    return found == by_name.end() ? ParsedCommand(PrintedCommand{kExitBadInput}) : found->second;
+}
+
+/// What is wrong when the first word is no command; empty when it is one.
+std::string hint_for(const CLI::App& app, int argc, const char* const* argv) {
+    if (argc < 2 || argv[1][0] == '-') {
+        return "";
+    }
+    std::vector<std::string> names;
+    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+        names.push_back(command->get_name());
+    }
+    if (std::find(names.begin(), names.end(), argv[1]) != names.end()) {
+        return "";
+    }
+    return fmt::format(
+        "muster: '{}' is not a command{}; `muster --help` lists them\n",
+        argv[1],
+        did_you_mean(argv[1], names)
+    );
+}
+
+}  // namespace
+
+ParsedCommand parse_command_line(int argc, const char* const* argv) {
+    CLI::App app{"muster runs hyper-parameter trials with the resources that each asks for."};
+    app.name("muster");
+    app.footer(
+        "Examples:\n"
+        "  muster run sweep.yaml            run every trial of a spec\n"
+        "  muster results results/sweep     see what came of them\n"
+        "`muster COMMAND --help` says more, with examples."
+    );
+    app.require_subcommand(0, 1);
+    Commands commands;
+    add_run_commands(app, commands);
+    add_asking_commands(app, commands);
+    add_node_commands(app, commands);
+    add_trial_commands(app, commands);
+    bool version = false;
+    app.add_flag("--version", version, "Print the version");
+    const std::string hint = hint_for(app, argc, argv);
+    if (!hint.empty()) {
+        std::fputs(hint.c_str(), stderr);
+        return PrintedCommand{kExitBadInput};
+    }
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& problem) {
+        const bool is_help = problem.get_exit_code() == 0;
+        app.exit(problem);
+        return PrintedCommand{is_help ? kExitOk : kExitBadInput};
+    }
+    if (version) {
+        return VersionCommand{};
+    }
+    if (app.get_subcommands().empty()) {
+        std::fputs(app.help().c_str(), stdout);
+        return PrintedCommand{kExitOk};
+    }
+    return chosen(app, std::move(commands));
+}
+
+}  // namespace muster

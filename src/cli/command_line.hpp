@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// command_line - reads the arguments of `muster`. The only file with CLI11 is command_line.cpp.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/commands.hpp"
+
+namespace muster {
+
+/// What was asked for. Help and complaints are printed here and give a PrintedCommand.
+ParsedCommand parse_command_line(int argc, const char* const* argv);
+
+}  // namespace muster

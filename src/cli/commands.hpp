@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// commands - what can be asked of `muster` on its command line: one struct a command, each with a
+// function that carries it out and returns the exit code. command_line.hpp makes them.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "cli/results_report.hpp"
+#include "probe/format_nodes.hpp"
+#include "probe/probe.hpp"
+
+namespace muster {
+
+class Spawner;
+
+/// Exit codes of every command.
+enum ExitCode : int {
+    kExitOk = 0,
+    /// Some trials failed.
+    kExitTrialsFailed = 1,
+    /// Something that the user wrote is wrong.
+    kExitBadInput = 2,
+    kExitInfeasible = 3,
+    kExitCancelled = 4,
+    /// The system failed: a full disk, a directory that cannot be made.
+    kExitSystem = 5,
+    /// Run the same command again to go on.
+    kExitContinue = 75,
+};
+
+/// Where a spec comes from.
+struct SpecArguments {
+    std::string path;
+    /// "key=value", stronger than the file.
+    std::vector<std::string> sets;
+};
+
+/// What the node has, when it is not asked itself.
+struct NodeArguments {
+    /// "cpu=4,gpu=2": a logical node.
+    std::string node_resources;
+    CpuUnit cpu_unit = CpuUnit::Cores;
+};
+
+struct RunCommand {
+    SpecArguments spec;
+    NodeArguments node;
+    bool fresh = false;
+    bool retry_failed = false;
+    /// Log lines even on a terminal.
+    bool plain = false;
+};
+
+struct CheckCommand {
+    SpecArguments spec;
+    NodeArguments node;
+    /// A cluster file, in place of this node.
+    std::string cluster;
+    /// Trials to show.
+    std::size_t show = 8;
+};
+
+struct NodesCommand {
+    NodeArguments node;
+    std::string cluster;
+    NodesFormat format = NodesFormat::Text;
+};
+
+struct StatusCommand {
+    std::string directory;
+    bool json = false;
+};
+
+struct ResultsCommand {
+    std::string directory;
+    bool best = false;
+    ResultsFormat format = ResultsFormat::Table;
+    /// Trials to show; 0 is all.
+    std::size_t limit = 0;
+};
+
+struct LogsCommand {
+    std::string directory;
+    std::string trial;
+};
+
+struct ExplainCommand {
+    std::string directory;
+    std::optional<std::string> trial;
+};
+
+struct SimulateCommand {
+    SpecArguments spec;
+    std::string cluster;
+    std::string node_resources;
+    std::string duration = "60s";
+    bool json = false;
+};
+
+struct EnvCommand {
+    bool diff = false;
+    std::vector<std::string> keep;
+    std::vector<std::string> drop;
+};
+
+struct ReportCommand {
+    std::vector<std::string> metrics;
+    bool wait = false;
+};
+
+struct GetCommand {
+    std::string key;
+};
+
+struct VersionCommand {};
+
+/// Something that was settled while the arguments were read: help, or what is wrong with them.
+struct PrintedCommand {
+    int exit_code = 0;
+};
+
+using ParsedCommand = std::variant<
+    RunCommand,
+    CheckCommand,
+    NodesCommand,
+    StatusCommand,
+    ResultsCommand,
+    LogsCommand,
+    ExplainCommand,
+    SimulateCommand,
+    EnvCommand,
+    ReportCommand,
+    GetCommand,
+    VersionCommand,
+    PrintedCommand>;
+
+/// `spawner` was started before anything else in the process.
+int carry_out(const RunCommand& command, Spawner& spawner);
+int carry_out(const CheckCommand& command);
+int carry_out(const NodesCommand& command);
+int carry_out(const StatusCommand& command);
+int carry_out(const ResultsCommand& command);
+int carry_out(const LogsCommand& command);
+int carry_out(const ExplainCommand& command);
+int carry_out(const SimulateCommand& command);
+int carry_out(const EnvCommand& command);
+int carry_out(const ReportCommand& command);
+int carry_out(const GetCommand& command);
+int carry_out(const VersionCommand& command);
+
+// --- what the commands share ---
+
+/// Prints "muster: …" on stderr and returns the exit code that goes with the error.
+int complain(const Error& error);
+
+/// Prints on stdout. A reader that went away (`| head`) is no error.
+void print(std::string_view text);
+
+/// The node that trials run on, with the custom resources that `spec` gives it.
+Result<NodeInventory>
+node_for(const NodeArguments& arguments, const std::vector<NodeResources>& custom);
+
+}  // namespace muster

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// results_report - the trials of an experiment as a table, CSV or JSON. Pure.
+
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "muster/experiment.hpp"
+
+#include "base/ids.hpp"
+#include "head/head.hpp"
+
+namespace muster {
+
+enum class ResultsFormat { Table, Csv, Json };
+
+/// All trials by their best result, best first; those without one follow by id.
+std::vector<TrialId>
+trials_by_rank(const Head& head, const std::optional<ObjectiveSpec>& objective);
+
+/// All trials by id.
+std::vector<TrialId> trials_by_id(const Head& head);
+
+/// One row a trial: state, reports, the best result (the last one without an objective), config.
+/// CSV has a column for each metric and `config/` before each key of the config, and is RFC 4180.
+/// JSON is one list of objects. Ends with a newline.
+std::string format_results(
+    const Head& head,
+    const ExperimentSpec& spec,
+    const std::vector<TrialId>& trials,
+    ResultsFormat format
+);
+
+/// The best trial in words, over several lines; says so when there is none.
+std::string format_best(const Head& head, const ExperimentSpec& spec, const std::string& directory);
+
+}  // namespace muster

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// run_command - `muster run`: the spec, the node, the run, and what to say at its end.
+
+#include <cstdio>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "cli/commands.hpp"
+#include "cli/experiment_view.hpp"
+#include "cli/progress.hpp"
+#include "cli/watch.hpp"
+#include "process/environment.hpp"
+#include "process/spawner.hpp"
+#include "runtime/run_experiment.hpp"
+#include "spec/load_spec.hpp"
+#include "spec/resolved_spec.hpp"
+
+namespace muster {
+namespace {
+
+/// Trials in the closing table.
+constexpr std::size_t kClosingRows = 10;
+
+std::vector<EnvironmentVariable> own_environment() {
+    std::vector<EnvironmentVariable> variables;
+    for (const std::string& entry : current_environment()) {
+        const std::size_t equals = entry.find('=');
+        if (equals != std::string::npos) {
+            variables.push_back({entry.substr(0, equals), entry.substr(equals + 1)});
+        }
+    }
+    return variables;
+}
+
+std::string how_it_ended(const RunOutcome& outcome, const RunCommand& command) {
+    const std::string again = fmt::format("run `muster run {}` again to go on", command.spec.path);
+    switch (outcome.end) {
+        case RunEnd::Finished:
+            return outcome.was_finished ? "this experiment was finished before; nothing was run "
+                                          "(--fresh begins it anew)"
+                                        : "";
+        case RunEnd::TimeBudget:
+            return outcome.reason;
+        case RunEnd::FailFast:
+            return outcome.reason + "; " + again;
+        case RunEnd::Cancelled:
+            return "cancelled; everything reported is kept: " + again;
+        case RunEnd::Interrupted:
+            return fmt::format("interrupted ({}): {}", outcome.reason, again);
+        case RunEnd::Infeasible:
+            return outcome.reason;
+    }
+    return "";
+}
+
+/// The closing words: counts, the first few trials, the best, where everything is.
+void print_ending(const RunOutcome& outcome, const RunCommand& command) {
+    const std::string how = how_it_ended(outcome, command);
+    const Result<ExperimentView> view = open_experiment(outcome.experiment_dir);
+    if (!view) {
+        complain(view.error());
+        return;
+    }
+    const Head& head = *view->head;
+    std::vector<TrialId> trials = trials_by_rank(head, view->spec.objective);
+    const std::size_t all = trials.size();
+    if (trials.size() > kClosingRows) {
+        trials.resize(kClosingRows);
+    }
+    std::string text = "\n";
+    if (!trials.empty()) {
+        text += format_results(head, view->spec, trials, ResultsFormat::Table);
+        if (all > kClosingRows) {
+            text += fmt::format(
+                "… and {} more: muster results {}\n", all - kClosingRows, outcome.experiment_dir
+            );
+        }
+        text += "\n";
+    }
+    if (view->spec.objective) {
+        text += format_best(head, view->spec, outcome.experiment_dir);
+    }
+    const HeadSummary& summary = outcome.summary;
+    text += fmt::format(
+        "{} trials: {} completed, {} stopped, {} failed, {} cancelled",
+        done_trials(summary) + summary.pending,
+        summary.completed,
+        summary.stopped,
+        summary.failed,
+        summary.cancelled
+    );
+    text += summary.pending > 0 ? fmt::format(", {} waiting\n", summary.pending) : "\n";
+    text += "everything is in " + outcome.experiment_dir + "\n";
+    print(text);
+    if (!how.empty()) {
+        std::fputs(fmt::format("muster: {}\n", how).c_str(), stderr);
+    }
+}
+
+}  // namespace
+
+int carry_out(const RunCommand& command, Spawner& spawner) {
+    Result<ExperimentSpec> spec = load_spec(command.spec.path, command.spec.sets);
+    if (!spec) {
+        return complain(spec.error());
+    }
+    Result<NodeInventory> node = node_for(command.node, spec->nodes);
+    if (!node) {
+        return complain(node.error());
+    }
+    RunRequest request;
+    request.spawner = &spawner;
+    request.node = std::move(*node);
+    request.resolved_yaml = resolved_yaml(*spec);
+    request.environment = own_environment();
+    request.fresh = command.fresh;
+    request.retry_failed = command.retry_failed;
+    ProgressOptions progress{.name = spec->name, .objective = spec->objective};
+    const std::unique_ptr<Observer> observer =
+        make_observer(stdout, std::move(progress), command.plain);
+    const Result<RunOutcome> outcome = run_experiment(*spec, request, *observer);
+    if (!outcome) {
+        return complain(outcome.error());
+    }
+    print_ending(*outcome, command);
+    return outcome->exit_code;
+}
+
+}  // namespace muster

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// shared - what the commands have in common: printing, complaining, the node.
+
+#include <cstdio>
+
+#include <fmt/format.h>
+
+#include "cli/commands.hpp"
+#include "resources/logical_node.hpp"
+#include "spec/hostlist.hpp"
+
+namespace muster {
+namespace {
+
+int exit_code_of(ErrorCode code) {
+    switch (code) {
+        case ErrorCode::InvalidInput:
+        case ErrorCode::NotFound:
+        case ErrorCode::Conflict:
+        case ErrorCode::Corrupt:
+        case ErrorCode::NotSupported:
+            return kExitBadInput;
+        case ErrorCode::Infeasible:
+            return kExitInfeasible;
+        case ErrorCode::System:
+            return kExitSystem;
+    }
+    return kExitSystem;
+}
+
+}  // namespace
+
+int complain(const Error& error) {
+    std::fputs(fmt::format("muster: {}\n", error.message).c_str(), stderr);
+    return exit_code_of(error.code);
+}
+
+void print(std::string_view text) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+}
+
+Result<NodeInventory>
+node_for(const NodeArguments& arguments, const std::vector<NodeResources>& custom) {
+    Result<NodeInventory> node = Error{};
+    if (arguments.node_resources.empty()) {
+        node = probe_node({.cpu_unit = arguments.cpu_unit});
+    } else {
+        Result<NodeInventory> probed = probe_node({.cpu_unit = arguments.cpu_unit});
+        const Result<ResourceSet> resources = parse_node_resources(arguments.node_resources);
+        if (!resources) {
+            return Error{resources.error().code, "--node-resources: " + resources.error().message};
+        }
+        node = logical_node(probed ? probed->name : "localhost", *resources);
+    }
+    if (!node) {
+        return node.error();
+    }
+    for (const NodeResources& entry : custom) {
+        const Result<std::vector<std::string>> names = expand_hostlist(entry.nodes);
+        if (!names) {
+            return names.error();
+        }
+        for (const std::string& name : *names) {
+            if (name != node->name) {
+                continue;
+            }
+            ResourceSet total = node->total();
+            for (const NamedAmount& amount : entry.resources) {
+                total.set_custom(amount.name, amount.amount);
+            }
+            node->custom = std::move(total.custom);
+        }
+    }
+    return node;
+}
+
+}  // namespace muster

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cli/watch.hpp"
+
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cli/text_table.hpp"
+#include "head/trial.hpp"
+
+namespace muster {
+namespace {
+
+constexpr std::string_view kEraseToEnd = "\x1b[J";
+
+std::string prefix(NoteLevel level) {
+    switch (level) {
+        case NoteLevel::Info:
+            return "";
+        case NoteLevel::Warning:
+            return "warning: ";
+        case NoteLevel::Error:
+            return "error: ";
+    }
+    return "";
+}
+
+/// Notes may carry a trial's last words over several lines: each line is made harmless by itself.
+std::string printable(std::string_view text) {
+    std::string clean;
+    while (true) {
+        const std::size_t end = text.find('\n');
+        clean += fit(text.substr(0, end), 1000);
+        if (end == std::string_view::npos) {
+            return clean;
+        }
+        clean += "\n    ";
+        text.remove_prefix(end + 1);
+    }
+}
+
+/// What to say when a trial ended; empty for one that just went well.
+std::string ending_text(const Head& head, TrialId id) {
+    const Trial& trial = *head.trial(id);
+    if (trial.state != TrialState::Failed) {
+        return "";
+    }
+    return printable(fmt::format(
+        "trial {} failed: {}\n  config: {}",
+        to_string(id),
+        trial.progress->reason,
+        to_text(trial.config)
+    ));
+}
+
+void measure_terminal(std::FILE* terminal, ProgressOptions& options) {
+    winsize size{};
+    if (::ioctl(::fileno(terminal), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0) {
+        options.width = size.ws_col;
+        options.height = size.ws_row;
+    }
+}
+
+void begin(ProgressOptions& options, bool& began, const Head& head, TimePoint now) {
+    if (!std::exchange(began, true)) {
+        options.began = now;
+        options.done_before = done_trials(head.summary());
+    }
+}
+
+}  // namespace
+
+LiveTable::LiveTable(std::FILE* terminal, ProgressOptions options)
+    : terminal_(terminal),
+      options_(std::move(options)) {}
+
+LiveTable::~LiveTable() {
+    std::fflush(terminal_);
+}
+
+void LiveTable::on_progress(const Head& head, TimePoint now) {
+    begin(options_, began_, head, now);
+    measure_terminal(terminal_, options_);
+    std::vector<std::string> frame = progress_frame(head, options_, now);
+    if (frame == frame_ && drawn_ > 0) {
+        return;
+    }
+    erase();
+    frame_ = std::move(frame);
+    draw();
+}
+
+void LiveTable::on_note(NoteLevel level, const std::string& text) {
+    erase();
+    std::fputs((prefix(level) + printable(text) + "\n").c_str(), terminal_);
+    draw();
+}
+
+void LiveTable::on_trial_ended(const Head& head, TrialId trial, TimePoint now) {
+    begin(options_, began_, head, now);
+    const std::string text = ending_text(head, trial);
+    if (!text.empty()) {
+        on_note(NoteLevel::Info, text);
+    }
+}
+
+void LiveTable::erase() {
+    if (drawn_ > 0) {
+        std::fputs(fmt::format("\x1b[{}A\r{}", drawn_, kEraseToEnd).c_str(), terminal_);
+    }
+    drawn_ = 0;
+}
+
+void LiveTable::draw() {
+    for (const std::string& line : frame_) {
+        std::fputs((line + "\n").c_str(), terminal_);
+    }
+    drawn_ = frame_.size();
+    std::fflush(terminal_);
+}
+
+LogLines::LogLines(std::FILE* log, ProgressOptions options)
+    : log_(log),
+      options_(std::move(options)) {}
+
+void LogLines::on_progress(const Head& head, TimePoint now) {
+    begin(options_, began_, head, now);
+    if (now < next_line_) {
+        return;
+    }
+    std::string line = progress_line(head, options_);
+    if (line == last_line_) {
+        return;
+    }
+    last_line_ = std::move(line);
+    next_line_ = now + std::chrono::seconds{1};
+    std::fputs(
+        fmt::format("{:>7}  {}\n", format_duration(now - options_.began), fit(last_line_, 1000))
+            .c_str(),
+        log_
+    );
+    std::fflush(log_);
+}
+
+void LogLines::on_note(NoteLevel level, const std::string& text) {
+    std::fputs((prefix(level) + printable(text) + "\n").c_str(), log_);
+    std::fflush(log_);
+}
+
+void LogLines::on_trial_ended(const Head& head, TrialId trial, TimePoint now) {
+    begin(options_, began_, head, now);
+    const std::string text = ending_text(head, trial);
+    if (!text.empty()) {
+        on_note(NoteLevel::Info, text);
+    }
+}
+
+std::unique_ptr<Observer> make_observer(std::FILE* out, ProgressOptions options, bool plain) {
+    // Nobody else touches the environment: the run has not begun and there is one thread.
+    const char* term = std::getenv("TERM");  // NOLINT(concurrency-mt-unsafe)
+    const bool can_move = term != nullptr && std::string_view(term) != "dumb";
+    if (!plain && can_move && ::isatty(::fileno(out)) == 1) {
+        return std::make_unique<LiveTable>(out, std::move(options));
+    }
+    return std::make_unique<LogLines>(out, std::move(options));
+}
+
+}  // namespace muster

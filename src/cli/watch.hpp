@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// watch - the two ways to watch a run: a table rewritten in place on a terminal, and at most a line
+// a second, only on change, anywhere else.
+
+#pragma once
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/time.hpp"
+#include "cli/progress.hpp"
+#include "runtime/run_experiment.hpp"
+
+namespace muster {
+
+/// For a terminal. Notes and failures scroll away above the table.
+class LiveTable final : public Observer {
+  public:
+    LiveTable(std::FILE* terminal, ProgressOptions options);
+    ~LiveTable() override;
+    LiveTable(const LiveTable&) = delete;
+    LiveTable& operator=(const LiveTable&) = delete;
+
+    void on_progress(const Head& head, TimePoint now) override;
+    void on_note(NoteLevel level, const std::string& text) override;
+    void on_trial_ended(const Head& head, TrialId trial, TimePoint now) override;
+
+  private:
+    /// Takes the table off the screen, so that something can be said in its place.
+    void erase();
+    void draw();
+
+    std::FILE* terminal_;
+    ProgressOptions options_;
+    bool began_ = false;
+    std::vector<std::string> frame_;
+    /// Lines of the table that are on the screen now.
+    std::size_t drawn_ = 0;
+};
+
+/// For a log.
+class LogLines final : public Observer {
+  public:
+    LogLines(std::FILE* log, ProgressOptions options);
+
+    void on_progress(const Head& head, TimePoint now) override;
+    void on_note(NoteLevel level, const std::string& text) override;
+    void on_trial_ended(const Head& head, TrialId trial, TimePoint now) override;
+
+  private:
+    std::FILE* log_;
+    ProgressOptions options_;
+    bool began_ = false;
+    std::string last_line_;
+    TimePoint next_line_;
+};
+
+/// The one for `out`: LiveTable when it is a terminal that can move its cursor (and `plain` is not
+/// asked for), LogLines otherwise.
+std::unique_ptr<Observer> make_observer(std::FILE* out, ProgressOptions options, bool plain);
+
+}  // namespace muster
