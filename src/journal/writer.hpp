@@ -82,9 +82,9 @@ class JournalWriter {
 
   private:
     struct State;
-    explicit JournalWriter(std::unique_ptr<State> state);
+    explicit JournalWriter(std::shared_ptr<State> state);
 
-    std::unique_ptr<State> state_;
+    std::shared_ptr<State> state_;
 };
 
 }  // namespace muster
