@@ -8,8 +8,6 @@
 
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,61 +15,9 @@
 #include "muster/error.hpp"
 #include "muster/value.hpp"
 
+#include "search/formula_code.hpp"
+
 namespace muster {
-
-/// One step of the stack machine.
-enum class OpCode : std::uint8_t {
-    /// Push constants[operand].
-    Constant,
-    /// Push the value of keys[operand].
-    Key,
-    Negate,
-    Plus,
-    Not,
-    Add,
-    Subtract,
-    Multiply,
-    Divide,
-    FloorDivide,
-    Modulo,
-    Power,
-    Equal,
-    NotEqual,
-    Less,
-    LessEqual,
-    Greater,
-    GreaterEqual,
-    /// Refuse the top of the stack unless it is a truth; it stays. operand: a word of `or`, `and`.
-    RequireTruth,
-    /// Go `operand` instructions further when the top is false, else drop it.
-    JumpIfFalseElsePop,
-    /// Go `operand` instructions further when the top is true, else drop it.
-    JumpIfTrueElsePop,
-    /// Drop the top; go `operand` instructions further when it was false.
-    PopJumpIfFalse,
-    /// Go `operand` instructions further.
-    Jump,
-    Minimum,
-    Maximum,
-    Absolute,
-    Round,
-    Floor,
-    Ceil,
-    SquareRoot,
-    Exponential,
-    Logarithm,
-    Logarithm2,
-    Logarithm10,
-    ToInt,
-    ToReal,
-    ToText,
-};
-
-struct Instruction {
-    OpCode code = OpCode::Constant;
-    /// What it is depends on the code; the number of arguments for Minimum and Maximum.
-    std::uint32_t operand = 0;
-};
 
 /// A parsed formula.
 class Formula {

@@ -26,8 +26,11 @@ Status validate(const SearchSpace& space);
 Status
 validate_points(const SearchSpace& space, const std::vector<std::vector<ValueMember>>& points);
 
-/// All of the above, and what the algorithm asks of the space: `grid` takes no domain that is drawn
-/// from a range (choice is a grid for it).
+/// All of the above by one call, and what the algorithm asks of the space: `grid` takes a choice as
+/// a grid and refuses what is drawn from a range.
 Status validate(const SearchSpace& space, const SearchOptions& search);
+
+/// The space as `algorithm: grid` sees it.
+SearchSpace choices_as_grids(SearchSpace space);
 
 }  // namespace muster
