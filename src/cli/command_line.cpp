@@ -141,6 +141,8 @@ void add_run_commands(CLI::App& app, Commands& to) {
             "How long a trial runs: 90s, 20m, or a formula in seconds over its config"
         )
         ->type_name("TIME");
+    simulate->add_option("--trials", to.simulate.trials, "Only the first so many trials")
+        ->type_name("N");
     simulate->add_flag("--json", to.simulate.json, "JSON in place of text");
 }
 

@@ -99,6 +99,8 @@ struct SimulateCommand {
     std::string cluster;
     std::string node_resources;
     std::string duration = "60s";
+    /// Only the first so many.
+    std::optional<std::uint64_t> trials;
     bool json = false;
 };
 

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-
 #include "cli/commands.hpp"
 #include "cli/text_table.hpp"
 #include "process/environment.hpp"

@@ -144,6 +144,16 @@ std::vector<TrialId> Head::active_trials() const {
     return {active.begin(), active.end()};
 }
 
+std::vector<TrialId> Head::first_waiting() const {
+    std::vector<TrialId> firsts;
+    for (const std::uint32_t shape : state_->queue.waiting_shapes()) {
+        if (const std::optional<TrialId> first = state_->queue.first_waiting(shape)) {
+            firsts.push_back(*first);
+        }
+    }
+    return firsts;
+}
+
 const Cluster& Head::cluster() const {
     return state_->cluster;
 }

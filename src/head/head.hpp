@@ -100,6 +100,8 @@ class Head {
     std::uint32_t trial_count() const;
     /// Trials that hold resources (Running, Stopping), in order of their ids.
     std::vector<TrialId> active_trials() const;
+    /// The first in line of each request that some trial waits for.
+    std::vector<TrialId> first_waiting() const;
     const Cluster& cluster() const;
     std::uint32_t epoch() const;
     /// Why the trial is where it is, in a sentence or two: "waits: needs {gpu: 1}, …".
