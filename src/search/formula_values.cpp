@@ -246,12 +246,14 @@ Result<Value> arithmetic(OpCode code, const Value& left, const Value& right) {
     if (code == OpCode::Add && left.as_text() != nullptr && right.as_text() != nullptr) {
         return Value(*left.as_text() + *right.as_text());
     }
-    for (const Value* operand : {&left, &right}) {
-        if (!is_number(*operand)) {
-            return wrong_type(
-                code, code == OpCode::Add ? "two numbers or two texts" : "numbers", *operand
-            );
-        }
+    if (!is_number(left) || !is_number(right)) {
+        return failure(fmt::format(
+            "{} takes two numbers{}, not {} and {}",
+            symbol(code),
+            code == OpCode::Add ? " or two texts" : "",
+            to_json(left),
+            to_json(right)
+        ));
     }
     const bool divides =
         code == OpCode::Divide || code == OpCode::FloorDivide || code == OpCode::Modulo;
