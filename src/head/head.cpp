@@ -162,4 +162,8 @@ std::uint32_t Head::epoch() const {
     return state_->epoch;
 }
 
+bool Head::is_going() const {
+    return state_->phase == RunPhase::Going;
+}
+
 }  // namespace muster

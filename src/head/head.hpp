@@ -104,6 +104,8 @@ class Head {
     std::vector<TrialId> first_waiting() const;
     const Cluster& cluster() const;
     std::uint32_t epoch() const;
+    /// Trials may start: enough nodes came, and the run is not about to end.
+    bool is_going() const;
     /// Why the trial is where it is, in a sentence or two: "waits: needs {gpu: 1}, …".
     std::string explain(TrialId id, TimePoint now) const;
 
