@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <cmath>
 #include <limits>
-#include <map>
 #include <optional>
 #include <utility>
 
 #include <re2/re2.h>
+
+#include "base/utf8.hpp"
 
 namespace muster {
 namespace {
@@ -22,33 +22,6 @@ struct Expression {
     /// Room for the whole match and every group.
     std::vector<re2::StringPiece> matches;
 };
-
-bool is_utf8(std::string_view text) {
-    for (std::size_t at = 0; at < text.size();) {
-        const auto first = static_cast<unsigned char>(text[at]);
-        if (first < 0x80) {
-            ++at;
-            continue;
-        }
-        const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-        if (first < 0xC2 || first > 0xF4 || at + length > text.size()) {
-            return false;
-        }
-        const auto second = static_cast<unsigned char>(text[at + 1]);
-        const unsigned low = first == 0xE0 ? 0xA0U : first == 0xF0 ? 0x90U : 0x80U;
-        const unsigned high = first == 0xED ? 0x9FU : first == 0xF4 ? 0x8FU : 0xBFU;
-        if (second < low || second > high) {
-            return false;
-        }
-        for (std::size_t i = at + 2; i < at + length; ++i) {
-            if ((static_cast<unsigned char>(text[i]) & 0xC0U) != 0x80U) {
-                return false;
-            }
-        }
-        at += length;
-    }
-    return true;
-}
 
 /// "nan", "inf", "infinity", in any case, with a sign or without.
 std::optional<double> non_finite_number(std::string_view text) {
@@ -125,7 +98,7 @@ void LinePatterns::State::take(const Expression& expression, std::vector<ValueMe
             continue;
         }
         const std::string_view text(found.data(), found.size());
-        if (!is_utf8(text)) {
+        if (find_not_utf8(text)) {
             ++refused;
             continue;
         }
