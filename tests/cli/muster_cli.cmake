@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+# The program itself, run as a user would. Python's standard library alone.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+if(TARGET muster)
+  foreach(area resources run commands)
+    add_test(NAME cli.${area} COMMAND ${Python3_EXECUTABLE}
+                                      ${CMAKE_CURRENT_SOURCE_DIR}/${area}_test.py
+    )
+    set_tests_properties(
+      cli.${area} PROPERTIES LABELS cli TIMEOUT 240 ENVIRONMENT "MUSTER=$<TARGET_FILE:muster>"
+    )
+  endforeach()
+endif()
