@@ -133,7 +133,7 @@ class Reporter {
     /// accepted: finish() does.
     bool report(const Metrics& metrics) {
         const std::lock_guard lock(mutex_);
-        if (!connect() || !send(report_line(metrics, false))) {
+        if (!deliver(report_line(metrics, false))) {
             return false;
         }
         // What was refused is said soon.
@@ -144,7 +144,7 @@ class Reporter {
     /// Reports and waits for the decision. Continue when there is nobody to decide.
     Decision report_and_wait(const Metrics& metrics) {
         const std::lock_guard lock(mutex_);
-        if (!connect() || !send(report_line(metrics, true)) || !await_answer()) {
+        if (!deliver(report_line(metrics, true)) || !await_answer()) {
             return stop_ ? Decision::Stop : Decision::Continue;
         }
         const bool stop = stop_ || field(*answer_, "decision") == "stop";
@@ -154,7 +154,7 @@ class Reporter {
     /// The config as muster knows it: the line that answers.
     std::optional<Fields> ask_config() {
         const std::lock_guard lock(mutex_);
-        if (!connect() || !send("{\"type\": \"config\"}\n") || !await_answer()) {
+        if (!deliver("{\"type\": \"config\"}\n") || !await_answer()) {
             return std::nullopt;
         }
         return answer_;
@@ -247,7 +247,11 @@ class Reporter {
         const std::string path = detail::environment("MUSTER_SOCKET");
         sockaddr_un address{};
         address.sun_family = AF_UNIX;
-        if (path.empty() || path.size() >= sizeof address.sun_path) {
+        if (path.empty()) {
+            return false;
+        }
+        if (path.size() >= sizeof address.sun_path) {
+            note("MUSTER_SOCKET is too long for a socket: " + path);
             return false;
         }
         std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
@@ -269,7 +273,11 @@ class Reporter {
         if (const std::string member = detail::environment("MUSTER_MEMBER"); !member.empty()) {
             hello += ", \"member\": " + member;
         }
-        return send(hello + "}\n");
+        const bool good = send(hello + "}\n");
+        if (!good && !turned_away_) {
+            note("muster has closed the connection");
+        }
+        return good;
     }
 
     /// A full queue of the listener is waited for, in small steps.
@@ -297,9 +305,27 @@ class Reporter {
         }
     }
 
+    /// Sends the line; on a new connection when the one there is turns out to be closed.
+    bool deliver(const std::string& line) {
+        for (int attempt = 0; attempt < 2; ++attempt) {
+            if (!connect()) {
+                return false;
+            }
+            if (send(line)) {
+                return true;
+            }
+            if (!was_closed_ || turned_away_) {
+                return false;
+            }
+        }
+        note("muster has closed the connection");
+        return false;
+    }
+
     bool send(const std::string& line) {
         const Clock::time_point deadline = Clock::now() + options_.send_timeout;
         std::size_t sent = 0;
+        was_closed_ = false;
         ++lines_;
         while (sent < line.size()) {
             const ssize_t count = ::send(fd_, line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
@@ -313,10 +339,9 @@ class Reporter {
                 }
             } else if (errno != EINTR) {
                 // Why it was closed may stand in what it said last.
-                read_now();
-                if (fd_ >= 0) {
-                    give_up("muster has closed the connection");
-                }
+                read_now(true);
+                close();
+                was_closed_ = true;
                 return false;
             }
         }
@@ -392,6 +417,7 @@ class Reporter {
     std::optional<Fields> answer_;
     std::string problem_;
     bool stop_ = false;
+    bool was_closed_ = false;
     bool turned_away_ = false;
 };
 

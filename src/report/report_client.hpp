@@ -31,7 +31,7 @@ struct ClientOutcome {
 /// `muster report loss=0.31 step=4`. With `wait`, prints "continue" or "stop". Not under muster it
 /// prints the metrics on stderr and succeeds, so that a script also runs alone. Exit codes: 0; 1
 /// when muster refused the report or cannot be reached; 2 for arguments that mean nothing.
-/// Never waits longer than 30 s.
+/// Never waits longer than a minute.
 ClientOutcome report_command(const std::vector<std::string>& arguments, bool wait);
 
 /// `muster get lr`: prints the config's value as it would stand on a command line. A group of a

@@ -23,10 +23,11 @@ constexpr std::size_t kConnectionsOfMember = 128;
 /// Whether the `count`th refusal is told: the first ten, then each tenth power.
 bool is_told(std::uint64_t count) {
     constexpr std::uint64_t kFirst = 10;
-    while (count > kFirst && count % kFirst == 0) {
-        count /= kFirst;
+    std::uint64_t rest = count;
+    while (rest % kFirst == 0) {
+        rest /= kFirst;
     }
-    return count <= kFirst;
+    return count <= kFirst || rest == 1;
 }
 
 std::string describe(const MemberKey& key) {

@@ -108,6 +108,9 @@ void ReportServerState::accept_some() {
                 connections.try_emplace(id, std::move(client->fd), client->pid).first->second;
             connection.watched = EPOLLIN;
             strangers.insert(id);
+            // What a client says comes with it, nearly always.
+            connection.readable = true;
+            enqueue(id, connection);
         }
     }
 }
