@@ -55,7 +55,7 @@ struct Grid {
     std::vector<Value> values;
 };
 
-/// A formula over other keys: "lr * 10". The language is in docs/spec.md.
+/// A formula over other keys: "lr * 10". The language is in docs/search-spaces.md.
 struct Expression {
     std::string text;
 };

@@ -115,7 +115,7 @@ Status validate_one(const RealDomain& domain) {
     if (domain.q < 0) {
         return refuse(domain, "q must be above 0");
     }
-    if (const Status order = validate_order(domain); !order || domain.q == 0) {
+    if (Status order = validate_order(domain); !order || domain.q == 0) {
         return order;
     }
     for (const double bound : {domain.lower, domain.upper}) {
@@ -143,7 +143,7 @@ Status validate_one(const IntDomain& domain) {
     if (domain.q < 0) {
         return refuse(domain, "q must be at least 1");
     }
-    if (const Status order = validate_order(domain); !order || domain.q == 0) {
+    if (Status order = validate_order(domain); !order || domain.q == 0) {
         return order;
     }
     for (const std::int64_t bound : {domain.lower, domain.upper}) {
@@ -188,7 +188,7 @@ std::optional<double> plain_number(const Value& value) {
 Error outside(const Domain& domain, const Value& value, const std::string& wanted) {
     return {
         ErrorCode::InvalidInput,
-        fmt::format("{} is not in {}; {}", to_json(value), to_text(domain), wanted)};
+        fmt::format("{} is not in {}; give {}", to_json(value), to_text(domain), wanted)};
 }
 
 Result<Value> listed(
@@ -294,7 +294,15 @@ Result<Value> value_in(const Domain& domain, const Value& value) {
     return std::visit(
         Overloaded{
             [&](const Constant& one) {
-                return listed(domain, {one.value}, value, "it is always the same");
+                const bool same = listed(domain, {one.value}, value, "").ok();
+                return same ? Result<Value>(one.value)
+                            : Error{
+                                  ErrorCode::InvalidInput,
+                                  fmt::format(
+                                      "{} is not {}, which it always is",
+                                      to_json(value),
+                                      to_json(one.value)
+                                  )};
             },
             [&](const RealDomain& one) { return value_in_one(one, value); },
             [&](const IntDomain& one) { return value_in_one(one, value); },

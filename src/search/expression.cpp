@@ -372,6 +372,7 @@ class FormulaParser {
 
     bool fail_unknown_function(const Token& name) {
         std::vector<std::string> known;
+        known.reserve(kFunctions.size());
         for (const Function& function : kFunctions) {
             known.emplace_back(function.name);
         }

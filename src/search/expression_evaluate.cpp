@@ -42,9 +42,12 @@ Status operate(Instruction instruction, std::vector<Value>& stack) {
     return Ok{};
 }
 
-/// How many instructions `and`, `or` and `if` leave out; they take the truth off the stack unless
-/// it is the result.
+/// How many instructions to leave out. `and`, `or` and `if` take the truth off the stack unless it
+/// is the result.
 Result<std::size_t> branch(Instruction instruction, std::vector<Value>& stack) {
+    if (instruction.code == OpCode::Jump) {
+        return std::size_t{instruction.operand};
+    }
     const Result<bool> held = truth(instruction.code, stack.back());
     if (!held) {
         return held.error();
@@ -53,7 +56,28 @@ Result<std::size_t> branch(Instruction instruction, std::vector<Value>& stack) {
     if (!jumps || instruction.code == OpCode::Unless) {
         stack.pop_back();
     }
-    return jumps ? instruction.operand : std::size_t{0};
+    return std::size_t{jumps ? instruction.operand : 0};
+}
+
+/// Carries out one instruction and says how many of the following ones to leave out.
+Result<std::size_t> step(
+    Instruction instruction,
+    const std::vector<Value>& constants,
+    const std::vector<const Value*>& keys,
+    std::vector<Value>& stack
+) {
+    if (instruction.code >= OpCode::And) {
+        return branch(instruction, stack);
+    }
+    if (instruction.code == OpCode::Constant) {
+        stack.push_back(constants[instruction.operand]);
+    } else if (instruction.code == OpCode::Key) {
+        const Value* value = keys[instruction.operand];
+        stack.push_back(value != nullptr ? *value : Value());
+    } else if (const Status done = operate(instruction, stack); !done) {
+        return done.error();
+    }
+    return std::size_t{0};
 }
 
 Result<Value> run(
@@ -64,34 +88,11 @@ Result<Value> run(
     std::vector<Value> stack;
     stack.reserve(8);
     for (std::size_t at = 0; at < code.size(); ++at) {
-        const Instruction instruction = code[at];
-        switch (instruction.code) {
-            case OpCode::Constant:
-                stack.push_back(constants[instruction.operand]);
-                break;
-            case OpCode::Key: {
-                const Value* value = keys[instruction.operand];
-                stack.push_back(value != nullptr ? *value : Value());
-                break;
-            }
-            case OpCode::And:
-            case OpCode::Or:
-            case OpCode::Unless: {
-                const Result<std::size_t> skipped = branch(instruction, stack);
-                if (!skipped) {
-                    return skipped.error();
-                }
-                at += *skipped;
-                break;
-            }
-            case OpCode::Jump:
-                at += instruction.operand;
-                break;
-            default:
-                if (const Status done = operate(instruction, stack); !done) {
-                    return done.error();
-                }
+        const Result<std::size_t> skipped = step(code[at], constants, keys, stack);
+        if (!skipped) {
+            return skipped.error();
         }
+        at += *skipped;
     }
     check(stack.size() == 1, "a formula leaves one value");
     return std::move(stack.back());

@@ -58,32 +58,37 @@ Status validate_keys(const SearchSpace& space) {
     return Ok{};
 }
 
+Status
+validate_condition(const Parameter& parameter, const Condition& condition, const Domain& domain) {
+    if (condition.any_of.empty()) {
+        return refuse(
+            parameter.key,
+            fmt::format("`when` names no value of '{}'; at least one is needed", condition.key)
+        );
+    }
+    for (const Value& value : condition.any_of) {
+        const Result<Value> held = value_in(domain, value);
+        if (!held) {
+            return refuse(
+                parameter.key,
+                fmt::format(
+                    "`when` could never hold for '{}': {}", condition.key, held.error().message
+                )
+            );
+        }
+    }
+    return Ok{};
+}
+
 Status validate_conditions(const SearchSpace& space, const ResolvedSpace& resolved) {
     for (std::size_t place = 0; place < space.parameters.size(); ++place) {
         const Parameter& parameter = space.parameters[place];
         for (std::size_t at = 0; at < parameter.when.size(); ++at) {
-            const Condition& condition = parameter.when[at];
-            if (condition.any_of.empty()) {
-                return refuse(
-                    parameter.key,
-                    fmt::format(
-                        "`when` names no value of '{}'; at least one is needed", condition.key
-                    )
-                );
-            }
             const std::size_t key = resolved.parameters[place].condition_keys[at];
-            for (const Value& value : condition.any_of) {
-                const Result<Value> held = value_in(space.parameters[key].domain, value);
-                if (!held) {
-                    return refuse(
-                        parameter.key,
-                        fmt::format(
-                            "`when` could never hold for '{}': {}",
-                            condition.key,
-                            held.error().message
-                        )
-                    );
-                }
+            Status valid =
+                validate_condition(parameter, parameter.when[at], space.parameters[key].domain);
+            if (!valid) {
+                return valid;
             }
         }
     }
@@ -133,13 +138,12 @@ class PointCheck {
             }
         }
         for (const ValueMember& member : point) {
-            if (const Status done = check_member(member, place + member.key); !done) {
+            if (Status done = check_member(member, place + member.key); !done) {
                 return done;
             }
             const Parameter& parameter = *parameters_.at(member.key);
             for (const Condition& condition : parameter.when) {
-                if (const Status done = check_condition(condition, point, place + member.key);
-                    !done) {
+                if (Status done = check_condition(condition, point, place + member.key); !done) {
                     return done;
                 }
             }
@@ -243,11 +247,11 @@ SearchSpace choices_as_grids(SearchSpace space) {
 }
 
 Status validate(const SearchSpace& space) {
-    if (const Status keys = validate_keys(space); !keys) {
+    if (Status keys = validate_keys(space); !keys) {
         return keys;
     }
     for (const Parameter& parameter : space.parameters) {
-        if (const Status domain = validate(parameter.domain); !domain) {
+        if (Status domain = validate(parameter.domain); !domain) {
             return refuse(parameter.key, domain.error().message);
         }
     }
@@ -255,7 +259,7 @@ Status validate(const SearchSpace& space) {
     if (!resolved) {
         return resolved.error();
     }
-    if (const Status conditions = validate_conditions(space, *resolved); !conditions) {
+    if (Status conditions = validate_conditions(space, *resolved); !conditions) {
         return conditions;
     }
     return validate_grid_conditions(space, *resolved);
@@ -265,7 +269,7 @@ Status
 validate_points(const SearchSpace& space, const std::vector<std::vector<ValueMember>>& points) {
     const PointCheck check(space);
     for (std::size_t at = 0; at < points.size(); ++at) {
-        if (const Status point = check.check(points[at], fmt::format("points[{}].", at)); !point) {
+        if (Status point = check.check(points[at], fmt::format("points[{}].", at)); !point) {
             return point;
         }
     }
@@ -273,12 +277,11 @@ validate_points(const SearchSpace& space, const std::vector<std::vector<ValueMem
 }
 
 Status validate(const SearchSpace& space, const SearchOptions& search) {
-    if (const Status fits = validate_algorithm(space, search.algorithm); !fits) {
+    if (Status fits = validate_algorithm(space, search.algorithm); !fits) {
         return fits;
     }
-    const Status valid = search.algorithm == SearchAlgorithm::Grid
-                             ? validate(choices_as_grids(space))
-                             : validate(space);
+    Status valid = search.algorithm == SearchAlgorithm::Grid ? validate(choices_as_grids(space))
+                                                             : validate(space);
     return valid ? validate_points(space, search.points) : valid;
 }
 

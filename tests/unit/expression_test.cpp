@@ -13,6 +13,8 @@
 
 #include "muster/config.hpp"
 
+#include "base/random.hpp"
+
 namespace muster {
 namespace {
 
@@ -285,6 +287,26 @@ TEST(ExpressionTest, DeepNestingIsRefusedAndLengthIsNot) {
     }
     EXPECT_EQ(value_of(repeated("(", 90) + "1" + repeated(")", 90)), "1");
     EXPECT_EQ(value_of("0" + repeated(" + 1", 100'000)), "100000");
+}
+
+TEST(ExpressionTest, AnyTextIsReadOrRefused) {
+    const std::vector<std::string> pieces{
+        "1", "0",   "2.5", "-",  "+",  "*",   "/",   "//",   "%",    "**",    "(",    ")",
+        ",", "<",   "==",  "if", "or", "and", "not", "else", "true", "null",  "min(", "int(",
+        "a", "g.k", "'t'", "`",  "'",  "abs", " ",   ".",    "\\",   "1e308", "log(", "\xff"};
+    const Config config = Config::from_members({{"a", -kMost - 1}, {"g/k", 0.5}});
+    RandomStream random(7);
+    int evaluated = 0;
+
+    for (int round = 0; round < 20'000; ++round) {
+        std::string text;
+        for (std::uint64_t left = 1 + random.below(12); left > 0; --left) {
+            text += pieces[random.below(pieces.size())] + (random.below(2) == 0 ? " " : "");
+        }
+        evaluated += value_of(text, config).rfind("refused: ", 0) == 0 ? 0 : 1;
+    }
+
+    EXPECT_GT(evaluated, 500);
 }
 
 }  // namespace

@@ -172,7 +172,7 @@ TEST(SearchSpaceCheckTest, ConditionsNameKeysAndPossibleValues) {
     EXPECT_EQ(
         refusal(validate(space)),
         "momentum: `when` could never hold for 'optimizer': \"sdg\" is not in choice [\"sgd\", "
-        "\"adam\"]; one of these"
+        "\"adam\"]; give one of these"
     );
     when = {{.key = "optimizer", .any_of = {}}};
     EXPECT_EQ(
@@ -182,7 +182,7 @@ TEST(SearchSpaceCheckTest, ConditionsNameKeysAndPossibleValues) {
     when = {{.key = "layers", .any_of = {4}}};
     EXPECT_EQ(
         refusal(validate(space)),
-        "momentum: `when` could never hold for 'layers': 4 is not in randint [1, 4]; a whole "
+        "momentum: `when` could never hold for 'layers': 4 is not in randint [1, 4]; give a whole "
         "number from 1 to 3"
     );
 }
@@ -278,29 +278,33 @@ TEST(SearchSpaceCheckTest, PointsOutsideTheSpaceAreRefused) {
     const std::vector<Case> cases{
         {{"l", 0.1}, "points[0].l: there is no such key in the space; did you mean 'lr'?"},
         {{"lr", 1},
-         "points[0].lr: 1 is not in loguniform [0.0001, 0.1]; a number from 0.0001 to 0.1"},
+         "points[0].lr: 1 is not in loguniform [0.0001, 0.1]; give a number from 0.0001 to 0.1"},
         {{"lr", "0.1"},
-         "points[0].lr: \"0.1\" is not in loguniform [0.0001, 0.1]; a number from 0.0001 to 0.1"},
+         "points[0].lr: \"0.1\" is not in loguniform [0.0001, 0.1]; give a number from 0.0001 to "
+         "0.1"},
         {{"lr", true},
-         "points[0].lr: true is not in loguniform [0.0001, 0.1]; a number from 0.0001 to 0.1"},
+         "points[0].lr: true is not in loguniform [0.0001, 0.1]; give a number from 0.0001 to 0.1"},
         {{"dropout", 0.25},
-         "points[0].dropout: 0.25 is not in quniform [0.0, 0.5, 0.1]; a multiple such as 0.2 or "
+         "points[0].dropout: 0.25 is not in quniform [0.0, 0.5, 0.1]; give a multiple such as 0.2 "
+         "or "
          "0.3"},
         {{"hidden", 65},
-         "points[0].hidden: 65 is not in qrandint [8, 64, 8]; a whole number from 8 to 64"},
+         "points[0].hidden: 65 is not in qrandint [8, 64, 8]; give a whole number from 8 to 64"},
         {{"hidden", 60},
-         "points[0].hidden: 60 is not in qrandint [8, 64, 8]; a multiple such as 56 or 64"},
-        {{"layers", 4}, "points[0].layers: 4 is not in randint [1, 4]; a whole number from 1 to 3"},
+         "points[0].hidden: 60 is not in qrandint [8, 64, 8]; give a multiple such as 56 or 64"},
+        {{"layers", 4},
+         "points[0].layers: 4 is not in randint [1, 4]; give a whole number from 1 to 3"},
         {{"layers", 2.0},
-         "points[0].layers: 2.0 is not in randint [1, 4]; a whole number from 1 to 3"},
+         "points[0].layers: 2.0 is not in randint [1, 4]; give a whole number from 1 to 3"},
         {{"noise", kInfinity},
-         "points[0].noise: \"inf\" is not in randn [0.0, 1.0]; a finite number"},
+         "points[0].noise: \"inf\" is not in randn [0.0, 1.0]; give a finite number"},
         {{"optimizer", "rmsprop"},
-         "points[0].optimizer: \"rmsprop\" is not in choice [\"sgd\", \"adam\"]; one of these"},
-        {{"batch", 32}, "points[0].batch: 32 is not in grid [64, 128]; one of these"},
+         "points[0].optimizer: \"rmsprop\" is not in choice [\"sgd\", \"adam\"]; give one of "
+         "these"},
+        {{"batch", 32}, "points[0].batch: 32 is not in grid [64, 128]; give one of these"},
         {{"augment/flip", 1},
-         "points[0].augment/flip: 1 is not in choice [true, false]; one of these"},
-        {{"epochs", 30}, "points[0].epochs: 30 is not in 20; it is always the same"},
+         "points[0].augment/flip: 1 is not in choice [true, false]; give one of these"},
+        {{"epochs", 30}, "points[0].epochs: 30 is not 20, which it always is"},
         {{"warmup", 1}, "points[0].warmup: its value is computed (expr 'lr * 10'); leave it out"},
         {{"momentum", 0.5},
          "points[0].momentum: it has a value only where 'optimizer' is \"sgd\", and the point does "
@@ -316,7 +320,7 @@ TEST(SearchSpaceCheckTest, PointsOutsideTheSpaceAreRefused) {
     );
     EXPECT_EQ(
         refusal(validate_points(full_space(), {{{"lr", 0.1}}, {{"lr", 2}}})),
-        "points[1].lr: 2 is not in loguniform [0.0001, 0.1]; a number from 0.0001 to 0.1"
+        "points[1].lr: 2 is not in loguniform [0.0001, 0.1]; give a number from 0.0001 to 0.1"
     );
 }
 

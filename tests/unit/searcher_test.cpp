@@ -232,6 +232,22 @@ TEST(SearcherTest, TheStreamOfOneSeedIsKnown) {
     EXPECT_DOUBLE_EQ(*config.find("randn")->as_real(), -0.091897616017804745);
 }
 
+TEST(SearcherTest, DrawsOfManyTrialsFillTheRange) {
+    const SearchSpace space{
+        {{.key = "lr", .domain = RealDomain{.lower = 1e-10, .upper = 1e-1, .log = true}}}};
+    double least = 1;
+    double most = 0;
+
+    const Suggestion suggestion = *make(space, {.num_samples = 1000}).suggest(1000);
+    for (const Config& config : suggestion.configs) {
+        least = std::min(least, *config.find("lr")->as_real());
+        most = std::max(most, *config.find("lr")->as_real());
+    }
+
+    EXPECT_NEAR(std::log10(least), -10, 0.1);
+    EXPECT_NEAR(std::log10(most), -1, 0.1);
+}
+
 TEST(SearcherTest, AllConfigsShareOneSchema) {
     BasicSearcher searcher = make(five_keys(), {.num_samples = 2});
 
