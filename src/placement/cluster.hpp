@@ -52,7 +52,8 @@ struct BundleRef {
 struct RoomPlan {
     /// So many of the holders, in the order given, must end first.
     std::size_t endings = 0;
-    Placement placement;
+    /// Ascending, each once.
+    std::vector<NodeId> nodes;
 };
 
 class Cluster {
@@ -61,7 +62,7 @@ class Cluster {
     ~Cluster();
     Cluster(Cluster&&) noexcept;
     Cluster& operator=(Cluster&&) noexcept;
-    Cluster(const Cluster& other);
+    Cluster(const Cluster&) = delete;
     Cluster& operator=(const Cluster&) = delete;
 
     /// Adds a node, less what is reserved. A node whose cores are fewer than its `cpu` offers only
@@ -124,7 +125,9 @@ class Cluster {
     /// Ascending, each once.
     std::vector<TrialId> holders(NodeId node) const;
 
-    /// What the whole run shares and nobody holds.
+    /// What the whole run shares, as given at first.
+    const std::vector<NamedAmount>& cluster_resources() const;
+    /// What of it nobody holds.
     Amount free_cluster_resource(std::string_view name) const;
 
   private:
