@@ -253,10 +253,33 @@ class TextBuffer final : public std::streambuf {
     }
 };
 
+void parse(std::string& source, Builder& builder) {
+    TextBuffer buffer(source);
+    std::istream stream(&buffer);
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(builder)) {
+    }
+}
+
+/// yaml-cpp takes a quote that is not closed for closed when a newline ends the text. An end of the
+/// document stands in no quotes, so there it says so.
+void check_quotes(std::string& source) {
+    if (source.find_first_of("\"'") == std::string::npos || source.back() != '\n') {
+        return;
+    }
+    source += "...\n";
+    Problems told_already("", {});
+    Builder ignored(told_already, 0);
+    parse(source, ignored);
+}
+
 /// What a person can do about yaml-cpp's messages that say little.
 std::string hint_for(const std::string& message) {
     if (message.find("illegal tab") != std::string::npos) {
         return "; indent with blanks";
+    }
+    if (message.find("illegal document indicator") != std::string::npos) {
+        return "; a quote before it is not closed";
     }
     if (message.find("bad file") != std::string::npos) {
         return fmt::format("; are values nested more than {} deep?", kDeepest);
@@ -285,6 +308,9 @@ bool read_document(std::string_view text, Node& root, Problems& problems, std::u
     if (!source) {
         return false;
     }
+    // yaml-cpp takes a quote that is not closed for closed at the end; this ends the document
+    // first.
+    *source += source->empty() || source->back() == '\n' ? "...\n" : "\n...\n";
     try {
         TextBuffer buffer(*source);
         std::istream stream(&buffer);

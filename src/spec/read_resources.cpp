@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "base/nearest.hpp"
 #include "spec/hostlist.hpp"
 #include "spec/read_space.hpp"
 
@@ -68,8 +67,9 @@ void read_custom(
     }
 }
 
-/// A custom resource that is probably a misspelt key: CPU, gpus, mem.
-std::string meant_key(const std::string& key, const std::vector<std::string>& other_keys) {
+/// The key that a custom resource was probably meant to be: CPU, gpus, mem. Likeness alone says
+/// nothing: nvme is no misspelt name.
+std::string meant_key(const std::string& key) {
     static const std::vector<std::pair<std::string, std::string>> kOftenMeant{
         {"cpus", "cpu"},
         {"gpus", "gpu"},
@@ -94,7 +94,7 @@ std::string meant_key(const std::string& key, const std::vector<std::string>& ot
             return meant;
         }
     }
-    return nearest(key, other_keys);
+    return "";
 }
 
 Bundle one_cpu() {
@@ -290,7 +290,7 @@ ResourceSet read_amounts(
     }
     for (const Entry& entry : map.entries) {
         const std::string full = path + "." + entry.key;
-        const std::string meant = meant_key(entry.key, other_keys);
+        const std::string meant = meant_key(entry.key);
         if (std::find(other_keys.begin(), other_keys.end(), entry.key) != other_keys.end()) {
             continue;
         }

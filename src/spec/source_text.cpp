@@ -142,12 +142,12 @@ Result<std::string> prepare_source(std::string_view text, Problems& problems, st
 }
 
 Result<std::string> read_text_file(const std::string& path) {
+    errno = 0;
     std::ifstream file(path, std::ios::binary);
     std::string text;
     // One byte more than is allowed tells a file that is too large, endless ones included.
     constexpr std::size_t kPart = std::size_t{64} << 10U;
     std::string part(kPart, '\0');
-    errno = 0;
     while (file && text.size() <= kLargest) {
         file.read(part.data(), static_cast<std::streamsize>(part.size()));
         text.append(part, 0, static_cast<std::size_t>(file.gcount()));

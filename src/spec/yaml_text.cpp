@@ -22,7 +22,7 @@ std::string yaml_real(double number) {
 }  // namespace
 
 std::string yaml_text(std::string_view text) {
-    constexpr std::string_view kFirst = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_/.";
+    constexpr std::string_view kFirst = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_/";
     constexpr std::string_view kRest =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_/.0123456789-";
     const bool plain = !text.empty() && kFirst.find(text[0]) != std::string_view::npos &&
