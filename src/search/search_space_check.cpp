@@ -96,12 +96,16 @@ Status validate_conditions(const SearchSpace& space, const ResolvedSpace& resolv
 }
 
 /// How many configs a grid makes must not hang on what is drawn.
-Status validate_grid_conditions(const SearchSpace& space, const ResolvedSpace& resolved) {
+Status validate_grid_conditions(const SearchSpace& space) {
+    const Result<ResolvedSpace> resolved = resolve(space);
+    if (!resolved) {
+        return resolved.error();
+    }
     for (std::size_t place = 0; place < space.parameters.size(); ++place) {
         const Parameter& parameter = space.parameters[place];
-        const std::vector<std::size_t>& keys = resolved.parameters[place].condition_keys;
+        const std::vector<std::size_t>& keys = resolved->parameters[place].condition_keys;
         const auto drawn = std::find_if(keys.begin(), keys.end(), [&](std::size_t key) {
-            return !resolved.parameters[key].fixed_by_grid;
+            return !resolved->parameters[key].fixed_by_grid;
         });
         if (std::holds_alternative<Grid>(parameter.domain) && drawn != keys.end()) {
             const Parameter& other = space.parameters[*drawn];
@@ -259,10 +263,7 @@ Status validate(const SearchSpace& space) {
     if (!resolved) {
         return resolved.error();
     }
-    if (Status conditions = validate_conditions(space, *resolved); !conditions) {
-        return conditions;
-    }
-    return validate_grid_conditions(space, *resolved);
+    return validate_conditions(space, *resolved);
 }
 
 Status
@@ -280,9 +281,13 @@ Status validate(const SearchSpace& space, const SearchOptions& search) {
     if (Status fits = validate_algorithm(space, search.algorithm); !fits) {
         return fits;
     }
-    Status valid = search.algorithm == SearchAlgorithm::Grid ? validate(choices_as_grids(space))
-                                                             : validate(space);
-    return valid ? validate_points(space, search.points) : valid;
+    if (Status valid = validate(space); !valid) {
+        return valid;
+    }
+    Status grids = search.algorithm == SearchAlgorithm::Grid
+                       ? validate_grid_conditions(choices_as_grids(space))
+                       : validate_grid_conditions(space);
+    return grids ? validate_points(space, search.points) : grids;
 }
 
 }  // namespace muster

@@ -27,7 +27,8 @@ Status
 validate_points(const SearchSpace& space, const std::vector<std::vector<ValueMember>>& points);
 
 /// All of the above by one call, and what the algorithm asks of the space: `grid` takes a choice as
-/// a grid and refuses what is drawn from a range.
+/// a grid and refuses what is drawn from a range; a grid has no `when` over what is drawn, so that
+/// the number of configs is known.
 Status validate(const SearchSpace& space, const SearchOptions& search);
 
 /// The space as `algorithm: grid` sees it.

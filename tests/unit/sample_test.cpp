@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -23,6 +24,7 @@ template <class Domain>
 auto draws(const Domain& domain, int count) {
     RandomStream random(7);
     std::vector<decltype(sample(domain, random))> drawn;
+    drawn.reserve(static_cast<std::size_t>(count));
     for (int draw = 0; draw < count; ++draw) {
         drawn.push_back(sample(domain, random));
     }

@@ -233,11 +233,11 @@ TEST(SearchSpaceCheckTest, AGridsConditionRestsOnGridsAndConstants) {
     const SearchSpace crossed{{{.key = "opt", .domain = Grid{{"sgd", "adam"}}}, grid}};
 
     EXPECT_EQ(
-        refusal(validate(drawn)),
+        refusal(validate(drawn, {})),
         "momentum: a grid's `when` may rest on grids and constants alone, and 'opt' is choice "
         "[\"sgd\", \"adam\"]; make 'opt' a grid, or 'momentum' a choice"
     );
-    EXPECT_EQ(refusal(validate(crossed)), "accepted");
+    EXPECT_EQ(refusal(validate(crossed, {})), "accepted");
     EXPECT_EQ(refusal(validate(drawn, {.algorithm = SearchAlgorithm::Grid})), "accepted");
 }
 

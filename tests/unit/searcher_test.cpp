@@ -181,6 +181,7 @@ TEST(SearcherTest, ConfigsDependOnSeedAndNumberAlone) {
 
     const std::vector<Config> all = at_once.suggest(100)->configs;
     std::vector<Config> singly;
+    singly.reserve(100);
     for (int index = 0; index < 100; ++index) {
         singly.push_back(one_by_one.suggest(1)->configs[0]);
     }
