@@ -308,16 +308,10 @@ bool read_document(std::string_view text, Node& root, Problems& problems, std::u
     if (!source) {
         return false;
     }
-    // yaml-cpp takes a quote that is not closed for closed at the end; this ends the document
-    // first.
-    *source += source->empty() || source->back() == '\n' ? "...\n" : "\n...\n";
     try {
-        TextBuffer buffer(*source);
-        std::istream stream(&buffer);
-        YAML::Parser parser(stream);
         Builder builder(problems, set);
-        while (parser.HandleNextDocument(builder)) {
-        }
+        parse(*source, builder);
+        check_quotes(*source);
         root = builder.take();
         root.place.set = set;
         return true;
