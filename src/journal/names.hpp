@@ -37,8 +37,8 @@ inline constexpr std::array<std::string_view, 8> kCauses = {
     "lost"};
 
 /// In the order of RunEnd.
-inline constexpr std::array<std::string_view, 5> kRunEnds =
-    {"finished", "time_budget", "fail_fast", "cancelled", "interrupted"};
+inline constexpr std::array<std::string_view, 6> kRunEnds =
+    {"finished", "time_budget", "fail_fast", "cancelled", "interrupted", "infeasible"};
 
 inline std::string_view kind_of(const Fact& fact) {
     static_assert(std::variant_size_v<Fact> == kFactKinds.size());

@@ -42,11 +42,12 @@ class Observer {
 
 /// How to run, besides what the spec says.
 struct RunRequest {
-    /// Started before anything else; not owned.
+    /// Started before anything else. The run takes it: it is empty afterwards.
     Spawner* spawner = nullptr;
-    /// What this machine offers to trials, `reserve` already kept back.
+    /// What this machine has for trials; the spec's `reserve` is kept back from it later.
     NodeInventory node;
-    /// What goes to <experiment>/experiment.yaml.
+    /// What goes to <experiment>/experiment.yaml; made from the spec when it is empty or when
+    /// `fresh` gives the experiment another name.
     std::string resolved_yaml;
     /// The environment that trials start from, before keep_env, drop_env and the launcher's
     /// variables are looked at.
@@ -69,18 +70,19 @@ struct RunOutcome {
     bool was_finished = false;
     /// It continued what an earlier run had begun.
     bool continued = false;
-    /// 0 all fine, 1 some trials failed, 3 infeasible, 4 cancelled, 75 continue me.
+    /// 0 all fine, 1 some trials failed, 2 a formula of the space has no value for the next trial,
+    /// 3 infeasible, 4 cancelled, 75 continue me.
     int exit_code = 0;
 };
 
-/// Runs `spec` to its end. SIGINT, SIGTERM and SIGUSR1 are handled here from first to last: the
-/// first asks the trials to stop, the second of SIGINT kills them. What it made for the run alone
-/// (the run directory, the owner file, the report socket) is gone afterwards on every path.
+/// Runs `spec` to its end. SIGINT, SIGTERM, SIGUSR1 and SIGHUP are handled here from first to
+/// last: the first asks the trials to stop, a second SIGINT kills them. What it made for the run
+/// alone (the run directory, the owner file, the report socket) is gone afterwards on every path.
 ///
-/// REQUIRES: the calling process has no other thread yet.
+/// REQUIRES: the calling process has no other thread.
 /// Errors: Conflict, when another run holds the experiment's directory (naming who), or when what
-/// is there was begun with another space, seed, metric or search (naming the key); Infeasible, when
-/// a request could never be met; InvalidInput and System as they come, naming the path.
+/// is there was begun with another space, seed, metric or search (naming the key); InvalidInput and
+/// System as they come, naming the path.
 Result<RunOutcome>
 run_experiment(const ExperimentSpec& spec, const RunRequest& request, Observer& observer);
 

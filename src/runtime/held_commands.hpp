@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// held_commands - commands that must not be carried out before facts are on disk, and those to the
+// same receiver that came after them.
+
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "protocol/commands.hpp"
+
+namespace muster {
+
+class HeldCommands {
+  public:
+    /// Takes a step's command in; gives it back when nothing holds it up. `durable` facts of the
+    /// run are on disk.
+    std::optional<Command> hold_or_pass(Command command, std::uint64_t durable) {
+        // Nothing goes to a node before the run's first fact, its epoch, is on disk.
+        if (std::holds_alternative<Send>(command.action)) {
+            command.after_facts = std::max<std::uint64_t>(command.after_facts, 1);
+        }
+        const Receiver receiver = receiver_of(command);
+        const auto queue = queues_.find(receiver);
+        if (queue == queues_.end() && command.after_facts <= durable) {
+            return command;
+        }
+        queues_[receiver].push_back(std::move(command));
+        return std::nullopt;
+    }
+
+    /// What nothing holds up any more, in order for each receiver.
+    std::vector<Command> release(std::uint64_t durable) {
+        std::vector<Command> free;
+        for (auto queue = queues_.begin(); queue != queues_.end();) {
+            std::deque<Command>& commands = queue->second;
+            while (!commands.empty() && commands.front().after_facts <= durable) {
+                free.push_back(std::move(commands.front()));
+                commands.pop_front();
+            }
+            queue = commands.empty() ? queues_.erase(queue) : std::next(queue);
+        }
+        return free;
+    }
+
+    bool empty() const { return queues_.empty(); }
+
+  private:
+    /// The node of a Send; nothing for all else.
+    using Receiver = std::optional<NodeId>;
+
+    static Receiver receiver_of(const Command& command) {
+        const auto* send = std::get_if<Send>(&command.action);
+        return send != nullptr ? Receiver(send->node) : std::nullopt;
+    }
+
+    std::map<Receiver, std::deque<Command>> queues_;
+};
+
+}  // namespace muster

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// run_experiment - makes everything that a run needs, in order, and takes it away again in the
+// other order: directory, owner, what earlier runs left, run directory, socket, journal, loop.
+
+#include "runtime/run_experiment.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "journal/writer.hpp"
+#include "process/environment.hpp"
+#include "process/processes.hpp"
+#include "process/spawner.hpp"
+#include "report/report_server.hpp"
+#include "runtime/experiment_dir.hpp"
+#include "runtime/host.hpp"
+#include "runtime/owner_file.hpp"
+#include "runtime/restore_head.hpp"
+#include "runtime/run_dir.hpp"
+#include "runtime/run_loop.hpp"
+#include "runtime/signals.hpp"
+#include "search/searcher.hpp"
+#include "spec/resolved_spec.hpp"
+
+namespace muster {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kClosePatience = 30s;
+constexpr Duration kShutdownPatience = 10s;
+
+std::vector<std::string> trial_environment(const RunRequest& request, const TrialSpec& trial) {
+    EnvironmentList own;
+    for (const EnvironmentVariable& variable : request.environment) {
+        own.push_back(variable.name + "=" + variable.value);
+    }
+    return trial_base_environment(
+        own,
+        {.keep = trial.keep_env, .drop = trial.drop_env, .muster_directory = program_directory()}
+    );
+}
+
+int exit_code_of(const RunOutcome& outcome) {
+    switch (outcome.end) {
+        case RunEnd::Finished:
+        case RunEnd::TimeBudget:
+            return outcome.summary.failed > 0 ? 1 : 0;
+        case RunEnd::FailFast:
+            return 1;
+        case RunEnd::Cancelled:
+            return 4;
+        case RunEnd::Interrupted:
+            return 75;
+        case RunEnd::Infeasible:
+            return 3;
+    }
+    return 5;
+}
+
+/// One experiment on its way, from its directory to its outcome.
+class Run {
+  public:
+    Run(ExperimentSpec spec, const RunRequest& request, Observer& observer)
+        : spec_(std::move(spec)),
+          request_(request),
+          observer_(observer) {}
+
+    Result<RunOutcome> carry_out() {
+        Result<ExperimentDir> directory = prepare_experiment_dir(spec_, request_.fresh);
+        if (!directory.ok()) {
+            return directory.error();
+        }
+        directory_ = std::move(*directory);
+        const bool renamed = spec_.name != directory_.name;
+        spec_.name = directory_.name;
+        outcome_.experiment_dir = directory_.path;
+        outcome_.continued = directory_.has_journal;
+        const Result<OwnerFile> owner = OwnerFile::take(directory_.path);
+        if (!owner.ok()) {
+            return owner.error();
+        }
+        const Status ready = write_spec(renamed);
+        if (!ready.ok()) {
+            return ready.error();
+        }
+        return with_searcher(*owner);
+    }
+
+  private:
+    Status write_spec(bool renamed) {
+        if (directory_.has_journal) {
+            if (Status continues = check_continues(directory_, spec_); !continues.ok()) {
+                return continues;
+            }
+        }
+        const bool made_here = renamed || request_.resolved_yaml.empty();
+        return replace_file(
+            directory_.spec_file(), made_here ? resolved_yaml(spec_) : request_.resolved_yaml, true
+        );
+    }
+
+    Result<RunOutcome> with_searcher(const OwnerFile& owner) {
+        Result<BasicSearcher> searcher =
+            BasicSearcher::make(spec_.space, spec_.search, spec_.num_samples, spec_.seed);
+        if (!searcher.ok()) {
+            return searcher.error();
+        }
+        Head head(
+            spec_,
+            RunOptions{.experiment_dir = directory_.path, .retry_failed = request_.retry_failed},
+            searcher->total_trials()
+        );
+        if (directory_.has_journal) {
+            Result<Restored> restored = restore_head(directory_.journal(), head);
+            if (!restored.ok()) {
+                return restored.error();
+            }
+            restored_ = std::move(*restored);
+            for (const std::string& problem : restored_.problems) {
+                observer_.on_note(NoteLevel::Warning, "journal: " + problem);
+            }
+        }
+        if (was_finished(head.summary(), searcher->total_trials())) {
+            outcome_.was_finished = true;
+            outcome_.end = *restored_.ended;
+            outcome_.summary = head.summary();
+            outcome_.exit_code = exit_code_of(outcome_);
+            return outcome_;
+        }
+        searcher->skip(head.trial_count());
+        return with_edges(owner, head, *searcher);
+    }
+
+    /// Whether there is nothing left to do: an edited spec may ask for more than there was.
+    bool was_finished(const HeadSummary& summary, std::optional<std::uint64_t> total) const {
+        if (!restored_.ended || (request_.retry_failed && summary.failed > 0)) {
+            return false;
+        }
+        const std::uint64_t done =
+            summary.completed + summary.stopped + summary.failed + summary.cancelled;
+        switch (*restored_.ended) {
+            case RunEnd::Finished:
+                return !total || done >= *total;
+            case RunEnd::TimeBudget:
+                return spec_.time_budget && restored_.last.since_start >= *spec_.time_budget;
+            case RunEnd::FailFast:
+            case RunEnd::Cancelled:
+            case RunEnd::Interrupted:
+            case RunEnd::Infeasible:
+                return false;
+        }
+        return false;
+    }
+
+    Result<RunOutcome> with_edges(const OwnerFile& owner, Head& head, BasicSearcher& searcher) {
+        Result<SignalSource> signals = SignalSource::open();
+        if (!signals.ok()) {
+            return signals.error();
+        }
+        const Result<RunDir> run_dir = RunDir::make();
+        if (!run_dir.ok()) {
+            return run_dir.error();
+        }
+        Result<ReportServer> reports = ReportServer::listen(run_dir->path());
+        if (!reports.ok()) {
+            return reports.error();
+        }
+        Result<JournalWriter> journal = JournalWriter::open(
+            {.directory = directory_.journal(),
+             .experiment = directory_.name,
+             .next_state = restored_.next_state,
+             .next_result = restored_.next_result}
+        );
+        if (!journal.ok()) {
+            return journal.error();
+        }
+        Processes processes(std::move(*request_.spawner), trial_environment(request_, spec_.trial));
+        Agent agent(AgentOptions{.run_dir = run_dir->path(), .socket_path = reports->socket_path()}
+        );
+        RunLoop loop(
+            RunParts{
+                head, agent, searcher, processes, *reports, *journal, *signals, owner, observer_},
+            restored_.last,
+            directory_.name,
+            directory_.path
+        );
+        Result<LoopEnd> end = loop.run(request_.node);
+        if (!processes.shutdown(kShutdownPatience)) {
+            observer_.on_note(
+                NoteLevel::Error,
+                "some processes of trials could not be ended: they may hang in the kernel"
+            );
+        }
+        const Status closed = journal->close(end.ok() ? kClosePatience : Duration{1s});
+        if (!end.ok()) {
+            return end.error();
+        }
+        if (!closed.ok()) {
+            observer_.on_note(NoteLevel::Error, closed.error().message);
+        }
+        return outcome_of(head, *end);
+    }
+
+    Result<RunOutcome> outcome_of(const Head& head, const LoopEnd& end) {
+        outcome_.end = end.leave.end;
+        outcome_.reason = end.leave.reason;
+        outcome_.summary = head.summary();
+        outcome_.exit_code = exit_code_of(outcome_);
+        if (end.search_problem && outcome_.exit_code <= 1) {
+            outcome_.reason = "search: " + end.search_problem->message;
+            outcome_.exit_code = 2;
+        }
+        return outcome_;
+    }
+
+    ExperimentSpec spec_;
+    const RunRequest& request_;
+    Observer& observer_;
+    ExperimentDir directory_;
+    Restored restored_;
+    RunOutcome outcome_;
+};
+
+}  // namespace
+
+Result<RunOutcome>
+run_experiment(const ExperimentSpec& spec, const RunRequest& request, Observer& observer) {
+    return Run(spec, request, observer).carry_out();
+}
+
+}  // namespace muster

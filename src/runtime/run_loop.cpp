@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "runtime/run_loop.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "base/overloaded.hpp"
+#include "runtime/experiment_dir.hpp"
+#include "runtime/host.hpp"
+
+namespace muster {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr NodeId kThisNode{0};
+constexpr Duration kShortestWait = 200us;
+/// Between two looks of the observer while the state changes, and while it doesn't.
+constexpr Duration kShowInterval = 100ms;
+constexpr Duration kIdleInterval = 1s;
+constexpr Duration kLiveInterval = 1s;
+/// How long the end of a run waits for a journal that can't be written: by itself, and after
+/// somebody asked for the end.
+constexpr Duration kDiskPatience = 10min;
+constexpr Duration kDiskPatienceWhenCancelled = 10s;
+
+/// "<word> 5m ago".
+std::string word_for(RunEnd end) {
+    switch (end) {
+        case RunEnd::Finished:
+            return "finished";
+        case RunEnd::TimeBudget:
+            return "time budget spent";
+        case RunEnd::FailFast:
+            return "ended by fail_fast";
+        case RunEnd::Cancelled:
+            return "cancelled";
+        case RunEnd::Interrupted:
+            return "interrupted";
+        case RunEnd::Infeasible:
+            return "refused as infeasible";
+    }
+    return "ended";
+}
+
+timespec to_timespec(Duration duration) {
+    const auto whole = std::chrono::duration_cast<std::chrono::seconds>(duration);
+    return {whole.count(), (duration - whole).count()};
+}
+
+}  // namespace
+
+RunLoop::RunLoop(RunParts parts, TimePoint start, std::string experiment, std::string directory)
+    : parts_(parts),
+      clock_(start, monotonic_now()),
+      stuck_since_(start),
+      experiment_(std::move(experiment)),
+      directory_(std::move(directory)),
+      show_at_(start),
+      write_at_(start),
+      touch_at_(start + OwnerFile::kHeartbeat) {}
+
+Result<LoopEnd> RunLoop::run(const NodeInventory& node) {
+    tell_head(Reconcile{});
+    tell_agent(NodeProbed{node, 1});
+    exchange();
+    while (!left_) {
+        turn();
+        if (has_given_up()) {
+            return Error{
+                ErrorCode::System,
+                "the end of the run is not on disk: " + parts_.journal.problem()};
+        }
+    }
+    write_live(word_for(left_->end));
+    show(true);
+    return LoopEnd{*left_, clock_.now(), search_problem_};
+}
+
+bool RunLoop::takes_reports() const {
+    // Whoever wants an end gets it, even with a full disk.
+    return ending_ || !parts_.journal.full();
+}
+
+Duration RunLoop::time_to_wait() const {
+    const TimePoint now = clock_.now();
+    TimePoint next = std::min(parts_.head.next_deadline(), parts_.agent.next_deadline());
+    next = std::min({next, touch_at_, unshown_ ? show_at_ : show_at_ + kIdleInterval});
+    next = unwritten_ ? std::min(next, write_at_) : next;
+    // At least a little, so that a deadline which stays in the past could not take a core.
+    return std::clamp<Duration>(next - now, kShortestWait, kIdleInterval);
+}
+
+void RunLoop::turn() {
+    const short reading = takes_reports() ? POLLIN : 0;
+    std::array<pollfd, 4> fds{{
+        {parts_.journal.fd(), POLLIN, 0},
+        {parts_.signals.fd(), POLLIN, 0},
+        {reading != 0 ? parts_.reports.fd() : -1, reading, 0},
+        {reading != 0 ? parts_.processes.fd() : -1, reading, 0},
+    }};
+    const Duration wait = time_to_wait();
+    const timespec timeout = to_timespec(wait);
+    const int ready = ::ppoll(fds.data(), fds.size(), &timeout, nullptr);
+    clock_.advance(monotonic_now(), wait);
+
+    if (ready > 0) {
+        if (fds[0].revents != 0) {
+            on_journal();
+        }
+        if (fds[1].revents != 0) {
+            on_signals();
+        }
+        if (fds[2].revents != 0) {
+            on_reports();
+        }
+        if (fds[3].revents != 0) {
+            on_processes();
+        }
+    }
+    on_deadlines();
+    exchange();
+    show(false);
+}
+
+void RunLoop::on_journal() {
+    parts_.journal.acknowledge();
+    count_durable_facts();
+    for (Command& command : held_.release(durable_facts_)) {
+        carry_out(std::move(command));
+    }
+    std::string problem = parts_.journal.problem();
+    if (problem != journal_problem_) {
+        parts_.observer.on_note(
+            problem.empty() ? NoteLevel::Info : NoteLevel::Error,
+            problem.empty() ? "the journal is written again"
+                            : problem + "; trials go on, and it is tried again"
+        );
+        journal_problem_ = std::move(problem);
+        unwritten_ = true;
+    }
+}
+
+void RunLoop::count_durable_facts() {
+    const std::uint64_t durable = parts_.journal.durable();
+    while (!facts_under_way_.empty() && facts_under_way_.front() <= durable) {
+        facts_under_way_.pop_front();
+        ++durable_facts_;
+        stuck_since_ = clock_.now();
+    }
+    stuck_since_ = held_.empty() ? clock_.now() : stuck_since_;
+}
+
+void RunLoop::on_signals() {
+    for (const int number : parts_.signals.receive()) {
+        if (number == SIGINT) {
+            ++interrupts_;
+            request_end(RunEnd::Cancelled, interrupts_ > 1, "interrupted from the keyboard");
+        } else if (!ending_) {
+            request_end(RunEnd::Interrupted, false, fmt::format("SIG{}", ::sigabbrev_np(number)));
+        }
+    }
+}
+
+void RunLoop::request_end(RunEnd end, bool at_once, std::string reason) {
+    if (!ending_ && end == RunEnd::Cancelled) {
+        parts_.observer.on_note(
+            NoteLevel::Info, "stopping: trials are asked to end; ^C again kills them at once"
+        );
+    }
+    ending_ = true;
+    tell_head(CancelRequested{end, at_once, std::move(reason)});
+}
+
+void RunLoop::on_reports() {
+    for (const AgentEvent& event : parts_.reports.receive()) {
+        tell_agent(event);
+    }
+}
+
+void RunLoop::on_processes() {
+    for (const AgentEvent& event : parts_.processes.receive()) {
+        const auto* ended = std::get_if<MemberEnded>(&event);
+        if (ended != nullptr) {
+            for (const AgentEvent& last : parts_.reports.drain(ended->key)) {
+                tell_agent(last);
+            }
+            parts_.reports.forget(ended->key);
+        }
+        tell_agent(event);
+    }
+    if (!parts_.processes.alive() && !ending_) {
+        request_end(RunEnd::Interrupted, true, "the process that starts trials is gone");
+    }
+}
+
+void RunLoop::on_deadlines() {
+    const TimePoint now = clock_.now();
+    if (parts_.agent.next_deadline() <= now) {
+        tell_agent(AgentTick{});
+    }
+    if (parts_.head.next_deadline() <= now) {
+        tell_head(Tick{});
+    }
+    if (touch_at_ <= now) {
+        parts_.owner.touch();
+        touch_at_ = now + OwnerFile::kHeartbeat;
+    }
+}
+
+void RunLoop::exchange() {
+    while (!transport_.idle() || !inbox_.empty()) {
+        if (std::optional<ToAgent> message = transport_.receive_for_agent()) {
+            tell_agent(HeadSaid{std::move(*message)});
+        } else if (std::optional<FromAgent> said = transport_.receive_for_head()) {
+            tell_head(AgentSaid{kThisNode, std::move(*said)});
+        } else {
+            const Event event = std::move(inbox_.front());
+            inbox_.pop_front();
+            tell_head(event);
+        }
+    }
+}
+
+void RunLoop::tell_head(const Event& event) {
+    Step step = parts_.head.handle(event, clock_.now());
+    for (const Fact& fact : step.facts) {
+        facts_under_way_.push_back(parts_.journal.append(fact, clock_.now()));
+    }
+    // A result is counted with the state before it, and no news of that may come any more.
+    count_durable_facts();
+    for (Command& command : step.commands) {
+        if (std::optional<Command> free = held_.hold_or_pass(std::move(command), durable_facts_)) {
+            carry_out(std::move(*free));
+        }
+    }
+    unshown_ = true;
+    unwritten_ = true;
+}
+
+void RunLoop::carry_out(Command command) {
+    std::visit(
+        Overloaded{
+            [&](Send& send) { transport_.send(std::move(send.message)); },
+            [&](const Ask& ask) { ask_searcher(ask); },
+            // Random and grid search learn nothing from how trials end.
+            [](const Tell&) {},
+            [&](const Note& note) { parts_.observer.on_note(note.level, note.text); },
+            [&](const Announce& announce) {
+                parts_.observer.on_trial_ended(parts_.head, announce.trial, clock_.now());
+            },
+            [&](const Leave& leave) { left_ = leave; }},
+        command.action
+    );
+}
+
+void RunLoop::ask_searcher(const Ask& ask) {
+    Result<Suggestion> suggestion = parts_.searcher.suggest(ask.count);
+    if (suggestion.ok()) {
+        inbox_.push_back(Suggested{std::move(suggestion->configs), suggestion->exhausted});
+        return;
+    }
+    search_problem_ = suggestion.error();
+    parts_.observer.on_note(NoteLevel::Error, "search: " + suggestion.error().message);
+    inbox_.push_back(Suggested{{}, true});
+}
+
+void RunLoop::tell_agent(const AgentEvent& event) {
+    for (AgentCommand& command : parts_.agent.handle(event, clock_.now())) {
+        carry_out(std::move(command));
+    }
+}
+
+void RunLoop::carry_out(AgentCommand command) {
+    std::visit(
+        Overloaded{
+            [&](TellHead& tell) { transport_.send(std::move(tell.message)); },
+            [&](const Launch& launched) { launch(launched.plan); },
+            [&](const EndMember& end) { parts_.processes.end(end.key, end.kind); },
+            [&](const Rebind& rebind) {
+                parts_.processes.bind(rebind.key, rebind.processing_units);
+            },
+            [&](const TellMemberToStop& stop) { parts_.reports.tell_stop(stop.key); },
+            // The head leaves at the same time, and the loop with it.
+            [](const LeaveNode&) {}},
+        command
+    );
+}
+
+void RunLoop::launch(const LaunchPlan& plan) {
+    std::string config = "{}";
+    for (const FileToWrite& file : plan.files) {
+        if (file.path == plan.remove_at_end) {
+            config = file.content.substr(0, file.content.find_last_not_of('\n') + 1);
+        }
+    }
+    parts_.reports.expect(plan.key, std::move(config));
+    parts_.processes.launch(plan);
+}
+
+void RunLoop::show(bool last) {
+    const TimePoint now = clock_.now();
+    if (last || (unshown_ && now >= show_at_) || now >= show_at_ + kIdleInterval) {
+        parts_.observer.on_progress(parts_.head, now);
+        unshown_ = false;
+        show_at_ = now + kShowInterval;
+    }
+    if (!last && unwritten_ && now >= write_at_) {
+        write_live("");
+        write_at_ = now + kLiveInterval;
+    }
+}
+
+void RunLoop::write_live(const std::string& ended) {
+    unwritten_ = false;
+    LiveView view = make_live_view(parts_.head, experiment_, clock_.now());
+    view.host = host_name();
+    view.pid = ::getpid();
+    view.written = ::time(nullptr);
+    view.ended = ended;
+    const Status written = replace_file(directory_ + "/live.json", to_json(view), false);
+    const std::string problem = written.ok() ? std::string() : written.error().message;
+    if (problem != live_problem_ && !problem.empty()) {
+        parts_.observer.on_note(NoteLevel::Warning, problem);
+    }
+    live_problem_ = problem;
+}
+
+bool RunLoop::has_given_up() const {
+    if (held_.empty() || (!ending_ && parts_.agent.member_count() > 0)) {
+        return false;
+    }
+    const Duration patience = ending_ ? kDiskPatienceWhenCancelled : kDiskPatience;
+    return clock_.now() - stuck_since_ > patience;
+}
+
+}  // namespace muster
