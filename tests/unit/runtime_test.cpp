@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runtime/experiment_clock.hpp"
+#include "runtime/experiment_dir.hpp"
+#include "runtime/held_commands.hpp"
+#include "runtime/host.hpp"
+#include "runtime/owner_file.hpp"
+#include "runtime/run_dir.hpp"
+#include "runtime/signals.hpp"
+
+namespace muster {
+namespace {
+
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+Command send(std::uint32_t node, std::uint64_t after_facts) {
+    return {Send{NodeId{node}, Dismiss{}}, after_facts};
+}
+
+TEST(ExperimentClockTest, TimeGoesOnFromWhereTheLastRunLeftIt) {
+    ExperimentClock clock(TimePoint{10s}, 1000s);
+
+    EXPECT_EQ(clock.advance(1003s, 3s), TimePoint{13s});
+    EXPECT_EQ(clock.advance(1003s + 900ms, 0s), TimePoint{13s + 900ms});
+}
+
+TEST(ExperimentClockTest, TimeStandsStillWhileTheLoopWasStopped) {
+    ExperimentClock clock(TimePoint{0s}, 0s);
+
+    EXPECT_EQ(clock.advance(60s, 500ms), TimePoint{500ms});
+    EXPECT_EQ(clock.advance(61s, 1s), TimePoint{1500ms});
+}
+
+TEST(HeldCommandsTest, NothingGoesToANodeBeforeTheEpochIsOnDisk) {
+    HeldCommands held;
+
+    EXPECT_EQ(held.hold_or_pass(send(0, 0), 0), std::nullopt);
+    EXPECT_EQ(held.release(0).size(), 0U);
+    EXPECT_EQ(held.release(1).size(), 1U);
+    EXPECT_TRUE(held.empty());
+}
+
+TEST(HeldCommandsTest, ACommandThatWaitsHoldsBackOnlyItsReceiver) {
+    HeldCommands held;
+
+    EXPECT_EQ(held.hold_or_pass(send(0, 5), 3), std::nullopt);
+    EXPECT_EQ(held.hold_or_pass(send(0, 0), 3), std::nullopt);
+    EXPECT_NE(held.hold_or_pass(send(1, 0), 3), std::nullopt);
+    EXPECT_NE(held.hold_or_pass({Ask{1}, 0}, 3), std::nullopt);
+    EXPECT_EQ(held.hold_or_pass({Announce{TrialId{0}}, 4}, 3), std::nullopt);
+
+    EXPECT_EQ(held.release(4), (std::vector<Command>{{Announce{TrialId{0}}, 4}}));
+    EXPECT_EQ(held.release(5), (std::vector<Command>{send(0, 5), send(0, 1)}));
+}
+
+class DirectoryTest : public testing::Test {
+  protected:
+    DirectoryTest() {
+        std::string name = (fs::temp_directory_path() / "mu-test-XXXXXX").string();
+        root_ = ::mkdtemp(name.data());
+    }
+    ~DirectoryTest() override { fs::remove_all(root_); }
+
+    void write(const std::string& name, const std::string& content) const {
+        std::ofstream(root_ + "/" + name) << content;
+    }
+
+    std::string root_;
+};
+
+using OwnerFileTest = DirectoryTest;
+
+TEST_F(OwnerFileTest, ASecondOwnerIsToldWhoTheFirstIs) {
+    const Result<OwnerFile> first = OwnerFile::take(root_);
+    ASSERT_TRUE(first.ok()) << first.error().message;
+
+    const Result<OwnerFile> second = OwnerFile::take(root_);
+
+    ASSERT_FALSE(second.ok());
+    EXPECT_EQ(second.error().code, ErrorCode::Conflict);
+    EXPECT_NE(second.error().message.find(std::to_string(::getpid())), std::string::npos);
+    EXPECT_NE(second.error().message.find(host_name()), std::string::npos);
+}
+
+TEST_F(OwnerFileTest, ItIsGoneWithItsOwner) {
+    { const Result<OwnerFile> first = OwnerFile::take(root_); }
+
+    EXPECT_TRUE(fs::is_empty(root_));
+}
+
+TEST_F(OwnerFileTest, AProcessThatIsGoneIsSucceeded) {
+    // The pid lives, but began at another time: the number was given away again.
+    write("owner", R"({"host": ")" + host_name() + R"(", "pid": 1, "started": 123456789})");
+
+    const Result<OwnerFile> owner = OwnerFile::take(root_);
+
+    EXPECT_TRUE(owner.ok()) << owner.error().message;
+}
+
+TEST_F(OwnerFileTest, AnotherHostIsDeadAfterAMinuteOfSilence) {
+    write("owner", R"({"host": "elsewhere", "pid": 1, "started": 5})");
+    EXPECT_EQ(OwnerFile::take(root_).error().code, ErrorCode::Conflict);
+
+    fs::last_write_time(root_ + "/owner", fs::file_time_type::clock::now() - 2min);
+
+    EXPECT_TRUE(OwnerFile::take(root_).ok());
+}
+
+using RunDirTest = DirectoryTest;
+
+TEST_F(RunDirTest, ItIsPrivateShortAndGoneAfterwards) {
+    std::string path;
+    {
+        const Result<RunDir> directory = RunDir::make();
+        ASSERT_TRUE(directory.ok());
+        path = directory->path();
+        struct stat status {};
+        ASSERT_EQ(::stat(path.c_str(), &status), 0);
+        EXPECT_EQ(status.st_mode & 0777U, 0700U);
+        EXPECT_LT(path.size(), 100U);
+    }
+    EXPECT_FALSE(fs::exists(path));
+}
+
+TEST_F(RunDirTest, WhatADeadRunLeftIsTakenAwayAndALivingOneIsNot) {
+    ::setenv("TMPDIR", root_.c_str(), 1);
+    // No process has this number: it is above the kernel's limit.
+    const std::string dead = root_ + "/muster-" + std::to_string(::getuid()) + "-4194305-abcdef";
+    fs::create_directories(dead + "/inside");
+    fs::create_directories(root_ + "/muster-" + std::to_string(::getuid()) + "-mine");
+
+    const Result<RunDir> living = RunDir::make();
+    const Result<RunDir> another = RunDir::make();
+    ::unsetenv("TMPDIR");
+
+    ASSERT_TRUE(living.ok() && another.ok());
+    EXPECT_FALSE(fs::exists(dead));
+    EXPECT_TRUE(fs::exists(living->path()));
+    EXPECT_TRUE(fs::exists(root_ + "/muster-" + std::to_string(::getuid()) + "-mine"));
+}
+
+using ExperimentDirTest = DirectoryTest;
+
+TEST_F(ExperimentDirTest, FreshTakesTheNextNameThatIsFree) {
+    ExperimentSpec spec;
+    spec.name = "digits";
+    spec.storage_path = root_ + "/results";
+
+    EXPECT_EQ(prepare_experiment_dir(spec, false)->name, "digits");
+    EXPECT_EQ(prepare_experiment_dir(spec, false)->name, "digits");
+    EXPECT_EQ(prepare_experiment_dir(spec, true)->name, "digits-2");
+    EXPECT_EQ(prepare_experiment_dir(spec, true)->name, "digits-3");
+}
+
+TEST_F(ExperimentDirTest, ANameThatIsAPathIsRefused) {
+    ExperimentSpec spec;
+    spec.name = "a/b";
+    spec.storage_path = root_;
+
+    EXPECT_EQ(prepare_experiment_dir(spec, false).error().code, ErrorCode::InvalidInput);
+}
+
+TEST(SignalSourceTest, SignalsAreReadInOrderAndIgnoredOnesStayIgnored) {
+    ::signal(SIGHUP, SIG_IGN);
+    Result<SignalSource> signals = SignalSource::open();
+    ASSERT_TRUE(signals.ok());
+
+    ::raise(SIGHUP);
+    ::raise(SIGTERM);
+
+    EXPECT_EQ(signals->receive(), (std::vector<int>{SIGTERM}));
+    ::signal(SIGHUP, SIG_DFL);
+}
+
+}  // namespace
+}  // namespace muster
