@@ -66,9 +66,11 @@ void start_trial(HeadState& head, TrialId id, Placement placement, TimePoint now
         head.goal_times.emplace(goal_time, attempt);
     }
     keep(head, AttemptStarted{id, attempt, std::move(placement)});
+    // The first fact of a run is its epoch: were it lost, the next run would name its attempts
+    // alike.
     head.step.commands.push_back(
         {Send{member_node(progress.running->placement), start_message(head, id, trial)},
-         trial.created_fact}
+         std::max<std::uint64_t>(trial.created_fact, 1)}
     );
 }
 

@@ -59,7 +59,8 @@ struct Trial {
     Config config;
     /// Index into the spec's resource alternatives.
     std::uint32_t alternative = 0;
-    /// How many facts of this run must be on disk before its first start; 0 when restored.
+    /// How many facts of this run must be on disk before its first start; 0 when restored, which
+    /// leaves the run's own.
     std::uint64_t created_fact = 0;
     std::unique_ptr<TrialProgress> progress;
 };
