@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// scenario - everything that a simulated run is made of: the experiment, the cluster, how trials
+// behave, how long messages and the disk take, and what goes wrong.
+
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "muster/experiment.hpp"
+
+#include "base/time.hpp"
+#include "head/head.hpp"
+#include "resources/node_inventory.hpp"
+#include "sim/invariants.hpp"
+#include "sim/trial_script.hpp"
+
+namespace muster {
+
+/// A duration drawn evenly between two ends.
+struct DurationRange {
+    Duration from{0};
+    Duration to{0};
+};
+
+enum class FaultKind {
+    /// A node dies with everything on it; it comes back later, perhaps before anyone noticed.
+    NodeDies,
+    /// The head takes a node for lost that lives: its messages still come, late, until its agent
+    /// notices, ends everything and begins anew.
+    NodeCutOff,
+    /// A node's messages take up to seconds for a while.
+    NodeIsSlow,
+    /// The head dies; a new one continues from what is on disk.
+    HeadDies,
+    /// A person cancels the run, with grace or without; it is continued later.
+    RunCancelled,
+    /// The wall time ends, likewise.
+    RunInterrupted,
+    /// A trial's process is killed by something.
+    TrialCrashes,
+};
+
+/// Strikes after so many events of the simulation.
+struct Fault {
+    FaultKind kind = FaultKind::NodeDies;
+    std::uint64_t after_events = 0;
+};
+
+struct Scenario {
+    /// Of delays, of the order in which things happen at once, and of what faults strike.
+    std::uint64_t seed = 0;
+    ExperimentSpec spec;
+    RunOptions options;
+    std::vector<NodeInventory> nodes;
+    TrialModel model;
+    std::uint32_t reports_per_second = 1000;
+    /// Of a message; messages of one sender to one receiver keep their order.
+    DurationRange message_delay;
+    /// Of one flush of the journal.
+    DurationRange disk_delay;
+    /// Of the searcher's answer.
+    DurationRange searcher_delay;
+    /// From the begin of a run until a node's agent says Hello.
+    DurationRange node_start;
+    std::vector<Fault> faults;
+    /// Virtual time after which an experiment that has not ended never will.
+    Duration bound = std::chrono::hours{24 * 365};
+    /// One for each config of an undisturbed run. Nothing is watched when it is empty.
+    std::vector<ExpectedEnd> expected;
+    /// Keep words for the last events.
+    bool keep_log = false;
+};
+
+/// A random experiment on a random cluster with random faults; the same seed gives the same one.
+Scenario random_scenario(std::uint64_t seed);
+
+}  // namespace muster

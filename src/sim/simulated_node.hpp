@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// simulated_node - one node: the real Agent, with simulated members in place of processes. It is
+// driven in virtual time: whoever holds it calls wake() at next_wake() and passes messages on.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "agent/agent.hpp"
+#include "base/random.hpp"
+#include "base/time.hpp"
+#include "protocol/messages.hpp"
+#include "resources/node_inventory.hpp"
+#include "sim/trial_script.hpp"
+
+namespace muster {
+
+/// A member as the node's processes are: from its launch until nothing of it is left.
+struct SimulatedMember {
+    enum class Phase { Starting, Running, Leaving };
+
+    TrialScript script;
+    Duration grace{0};
+    Phase phase = Phase::Starting;
+    TimePoint launched;
+    TimePoint started;
+    /// When it does what its phase does next.
+    TimePoint next;
+    std::uint32_t reports_made = 0;
+    /// Leaving: how it will be said to have ended.
+    Outcome outcome;
+};
+
+class SimulatedNode {
+  public:
+    SimulatedNode(NodeInventory inventory, AgentOptions options, RandomStream random);
+
+    /// The node's process begins with a new agent. REQUIRES: !is_up().
+    void start(std::uint32_t incarnation, TimePoint now);
+    /// The node is gone with everything on it, whether or not it was up.
+    void lose();
+
+    void head_said(const ToAgent& message, const TrialModel& model, TimePoint now);
+    void head_lost(const TrialModel& model, TimePoint now);
+    /// Does whatever is due. `now` is next_wake().
+    void wake(const TrialModel& model, TimePoint now);
+    /// When wake() is next needed; kNever when nothing is awaited.
+    TimePoint next_wake() const;
+
+    /// Something kills the member's process, if it has one. False otherwise.
+    bool crash_member(const MemberKey& key, TimePoint now);
+
+    bool is_up() const { return agent_.has_value(); }
+    std::uint32_t incarnation() const { return incarnation_; }
+    const NodeInventory& inventory() const { return inventory_; }
+    const std::map<MemberKey, SimulatedMember>& members() const { return members_; }
+    /// Reports that the attempt's process made, in this life of the node.
+    std::uint64_t reports_made(AttemptId attempt) const;
+
+    /// What the agent has said since the last call.
+    std::vector<FromAgent> take_messages();
+
+  private:
+    void tell_agent(const AgentEvent& event, const TrialModel& model, TimePoint now);
+    void carry_out(const AgentCommand& command, const TrialModel& model, TimePoint now);
+    void launch(const LaunchPlan& plan, const TrialModel& model, TimePoint now);
+    void end_member(const EndMember& command, TimePoint now);
+    void act(const MemberKey& key, const TrialModel& model, TimePoint now);
+    void run_on(const MemberKey& key, const TrialModel& model, TimePoint now);
+    void report(const MemberKey& key, const TrialModel& model, TimePoint now);
+    /// The member's process is gone; its leftovers may stay on.
+    void exit(const MemberKey& key, Outcome outcome, TimePoint now);
+    /// The member will end so at `when`, unless it was to end earlier.
+    void leave_at(const MemberKey& key, Outcome outcome, TimePoint when);
+    void move_to(const MemberKey& key, SimulatedMember& member, TimePoint next);
+    Duration draw(Duration from, Duration to);
+
+    NodeInventory inventory_;
+    AgentOptions options_;
+    RandomStream random_;
+    std::optional<Agent> agent_;
+    std::uint32_t incarnation_ = 0;
+    std::map<MemberKey, SimulatedMember> members_;
+    /// Members by when they act next.
+    std::multimap<TimePoint, MemberKey> due_;
+    std::map<AttemptId, std::uint64_t> reports_made_;
+    std::vector<FromAgent> outbox_;
+};
+
+}  // namespace muster

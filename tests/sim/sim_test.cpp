@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whole clusters in virtual time, one for each seed, with everything that can go wrong in them.
+// MUSTER_SIM_SEED=17 runs that seed alone; MUSTER_SIM_SEEDS=100000 runs more than the usual ones.
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "sim/simulation.hpp"
+
+namespace muster {
+namespace {
+
+std::uint64_t number_from_environment(const char* name, std::uint64_t otherwise) {
+    // Read once, before anything else runs in this process.
+    const char* text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
+    return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+std::string story_of(std::uint64_t seed, const SimulationResult& result) {
+    std::string story = fmt::format(
+        "MUSTER_SIM_SEED={} build/dev/tests/sim/sim_test --gtest_filter=SimTest.EverySeed*\n{}\n",
+        seed,
+        *result.violation
+    );
+    for (const std::string& line : result.log) {
+        story += line + "\n";
+    }
+    return story;
+}
+
+TEST(SimTest, EverySeedKeepsEveryPromise) {
+    const std::uint64_t only = number_from_environment("MUSTER_SIM_SEED", 0);
+    const std::uint64_t seeds = number_from_environment("MUSTER_SIM_SEEDS", 1000);
+    const std::uint64_t first = only == 0 ? 1 : only;
+    const std::uint64_t last = only == 0 ? seeds : only;
+    for (std::uint64_t seed = first; seed <= last; ++seed) {
+        const SimulationResult result = simulate_seed(seed);
+        ASSERT_FALSE(result.violation) << story_of(seed, result);
+    }
+}
+
+}  // namespace
+}  // namespace muster
