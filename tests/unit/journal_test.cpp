@@ -211,18 +211,23 @@ TEST_F(JournalTest, FullSegmentsAreFollowedByOthers) {
 }
 
 TEST_F(JournalTest, AJournalCutAtAnyByteGivesEverythingBeforeTheCut) {
-    write_trials(3);
+    write_trials(2);
     const std::string whole = content(state_path());
+    const std::size_t header = whole.find('\n') + 1;
 
-    for (std::size_t size = 0; size < whole.size(); ++size) {
+    for (std::size_t size : {std::size_t{0}, header / 2, header - 1}) {
+        overwrite(state_path(), whole.substr(0, size));
+        EXPECT_EQ(created().size(), 0U);
+    }
+    for (std::size_t size = header; size < whole.size(); ++size) {
         const std::string cut = whole.substr(0, size);
         overwrite(state_path(), cut);
 
         const std::vector<TrialId> ids = created();
 
         const auto lines = static_cast<std::size_t>(std::count(cut.begin(), cut.end(), '\n'));
-        ASSERT_EQ(ids.size(), lines == 0 ? 0 : lines - 1) << size;
-        ASSERT_EQ(reading_->damaged, cut.empty() || cut.back() == '\n' ? 0U : 1U) << size;
+        ASSERT_EQ(ids.size(), lines - 1) << size;
+        ASSERT_EQ(reading_->damaged, cut.back() == '\n' ? 0U : 1U) << size;
     }
 }
 
