@@ -119,7 +119,7 @@ class Watch {
     std::set<std::uint32_t> epochs_used_;
     std::map<TrialId, std::uint64_t> results_;
     std::set<TrialId> crashed_;
-    std::uint32_t next_to_explain_ = 0;
+    std::uint32_t explained_ = 0;
 };
 
 }  // namespace muster
