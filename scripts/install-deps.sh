@@ -13,7 +13,7 @@ build_packages=(
 run_packages=(python3)
 test_packages=(libgtest-dev libgmock-dev python3)
 lint_packages=(git clang-format-14 clang-tidy-14 python3)
-examples_packages=(python3-sklearn xz-utils)
+examples_packages=(python3-sklearn bzip2 xz-utils)
 
 usage() { sed -n 's/^#   //p' "$0"; }
 
