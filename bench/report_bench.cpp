@@ -122,6 +122,7 @@ void measure(ReportServer& server, const char* name, ClientBody body, int report
     }
     const double rate = median(rates);
     std::vector<double> deviations;
+    deviations.reserve(rates.size());
     for (const double one : rates) {
         deviations.push_back(std::abs(one - rate));
     }
@@ -148,9 +149,11 @@ int main() {
             return 1;
         }
         server->expect(kMember, "{}");
+        // NOLINTBEGIN(concurrency-mt-unsafe): one thread
         ::setenv("MUSTER_SOCKET", server->socket_path().c_str(), 1);
         ::setenv("MUSTER_TRIAL_ID", "00042", 1);
         ::setenv("MUSTER_ATTEMPT", "1.7", 1);
+        // NOLINTEND(concurrency-mt-unsafe)
         measure(*server, "many lines in a write", send_in_batches, 500'000);
         measure(*server, "muster/trial.hpp", send_one_by_one, 200'000);
         measure(*server, "waiting for each decision", send_and_wait, 20'000);

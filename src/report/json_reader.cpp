@@ -41,15 +41,14 @@ bool is_number_character(char character) {
 
 }  // namespace
 
-// Few names are compared in place, many by sorting.
 bool has_twins(const std::vector<ValueMember>& members) {
+    // Few names are compared in place, many by sorting.
     constexpr std::size_t kFew = 12;
     if (members.size() <= kFew) {
-        for (std::size_t right = 1; right < members.size(); ++right) {
-            for (std::size_t left = 0; left < right; ++left) {
-                if (members[left].key == members[right].key) {
-                    return true;
-                }
+        for (auto member = members.begin(); member != members.end(); ++member) {
+            const auto same = [&](const ValueMember& other) { return other.key == member->key; };
+            if (std::any_of(members.begin(), member, same)) {
+                return true;
             }
         }
         return false;

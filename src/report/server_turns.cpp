@@ -215,11 +215,10 @@ std::size_t ReportServerState::serve(
         std::string_view line;
         const Connection::Take take = connection.take_line(line);
         if (take == Connection::Take::Nothing) {
-            if (!connection.readable || !connection.read_some(scratch.data(), scratch.size())) {
-                // What came last may be a line without its end.
-                if (connection.has_line()) {
-                    continue;
-                }
+            const bool has_read =
+                connection.readable && connection.read_some(scratch.data(), scratch.size());
+            // What came last may be a line without its end.
+            if (!has_read && !connection.has_line()) {
                 break;
             }
             continue;
