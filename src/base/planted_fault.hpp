@@ -13,8 +13,8 @@ enum class PlantedFault : std::uint8_t {
     None,
     /// An ended attempt keeps what it held.
     ResourcesNotReleased,
-    /// A trial whose node was lost is never queued again.
-    LostTrialForgotten,
+    /// A trial that is to run again is not put back into the queue.
+    RequeueForgotten,
     /// A message of an attempt that is over is taken for one of the present attempt.
     StaleEndedAccepted,
     /// A trial is started a second time while it runs.

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/check.hpp"
+#include "base/planted_fault.hpp"
 #include "head/head_state.hpp"
 
 namespace muster {
@@ -70,8 +71,14 @@ void start_trial(HeadState& head, TrialId id, Placement placement, TimePoint now
     // alike.
     head.step.commands.push_back(
         {Send{member_node(progress.running->placement), start_message(head, id, trial)},
-         std::max<std::uint64_t>(trial.created_fact, 1)}
+         planted(PlantedFault::DurabilityIgnored) ? 0
+                                                  : std::max<std::uint64_t>(trial.created_fact, 1)}
     );
+    if (planted(PlantedFault::DoubleStart)) {
+        Start again = start_message(head, id, trial);
+        ++again.key.attempt.number;
+        act(head, Send{member_node(progress.running->placement), std::move(again)});
+    }
 }
 
 /// What an attempt that ended by itself makes of its trial; nothing when that is a failure.
@@ -82,6 +89,9 @@ std::optional<TrialState> natural_end(const Outcome& outcome) {
         case EndCause::TimeLimit:
             return TrialState::Stopped;
         case EndCause::Lost:
+            if (planted(PlantedFault::LostNodeIsFailure)) {
+                return std::nullopt;
+            }
             return TrialState::Pending;
         case EndCause::Signalled:
         case EndCause::SpawnFailed:
@@ -95,6 +105,9 @@ std::optional<TrialState> natural_end(const Outcome& outcome) {
 
 void requeue(HeadState& head, TrialId id, TimePoint now) {
     head.trials.set_state(id, TrialState::Pending);
+    if (planted(PlantedFault::RequeueForgotten)) {
+        return;
+    }
     head.queue.push(id, head.trials.at(id).alternative, now);
 }
 
@@ -234,6 +247,9 @@ void fail_trial(HeadState& head, TrialId id, const std::string& reason, TimePoin
 }
 
 void send_new_cores(HeadState& head) {
+    if (planted(PlantedFault::RemaskForgotten)) {
+        return;
+    }
     for (const BundleRef& remasked : head.cluster.take_remasked()) {
         const TrialProgress* progress = head.trials.at(remasked.holder).progress.get();
         if (remasked.bundle != 0 || progress == nullptr || !progress->running) {

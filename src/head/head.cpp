@@ -7,6 +7,7 @@
 
 #include "base/check.hpp"
 #include "base/overloaded.hpp"
+#include "base/planted_fault.hpp"
 #include "head/head_state.hpp"
 
 namespace muster {
@@ -60,7 +61,8 @@ void act(HeadState& head, Action action) {
 }
 
 void act_after_facts(HeadState& head, Action action) {
-    head.step.commands.push_back({std::move(action), head.facts_emitted});
+    const bool waits = !planted(PlantedFault::DurabilityIgnored);
+    head.step.commands.push_back({std::move(action), waits ? head.facts_emitted : 0});
 }
 
 void note(HeadState& head, NoteLevel level, std::string text) {
@@ -80,6 +82,9 @@ Step Head::handle(const Event& event, TimePoint now) {
         "Reconcile is the first event and comes once"
     );
     head.step = {};
+    // What most steps need, in one allocation each.
+    head.step.facts.reserve(4);
+    head.step.commands.reserve(4);
     if (head.phase == RunPhase::Over) {
         return {};
     }

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/planted_fault.hpp"
 #include "head/head_state.hpp"
 
 namespace muster {
@@ -62,7 +63,9 @@ std::string goal_text(const StopRule& rule, double value) {
 void on_reported(HeadState& head, TrialId id, const Reported& reported, TimePoint now) {
     const AttemptId attempt = reported.key.attempt;
     const bool overrun = head.trials.at(id).state == TrialState::Stopping;
-    keep(head, ResultReported{id, attempt, reported.result, overrun, reported.coalesced});
+    if (!planted(PlantedFault::ResultDropped)) {
+        keep(head, ResultReported{id, attempt, reported.result, overrun, reported.coalesced});
+    }
     if (overrun) {
         return;
     }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/planted_fault.hpp"
 #include "placement/infeasible.hpp"
 #include "placement/node_pool.hpp"
 #include "placement/node_use.hpp"
@@ -281,6 +282,9 @@ void Cluster::release(TrialId holder) {
     }
     const Placement placement = std::move(entry->second);
     state.held.erase(entry);
+    if (planted(PlantedFault::ResourcesNotReleased)) {
+        return;
+    }
     std::vector<NodeId> touched;
     for (std::uint32_t i = 0; i < placement.bundles.size(); ++i) {
         const BundlePlacement& bundle = placement.bundles[i];

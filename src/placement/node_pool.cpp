@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/planted_fault.hpp"
 
 namespace muster {
 namespace {
@@ -100,6 +101,9 @@ void NodePool::change(const BundlePlacement& bundle, bool counts_as_nothing, std
         check(state.custom[*kind] >= 0, "a node promises only custom resources that it has");
     }
     for (const DeviceShare& share : bundle.devices) {
+        if (planted(PlantedFault::DeviceShareIgnored) && !share.share.is_whole()) {
+            continue;
+        }
         std::int32_t& room = state.devices[share.device];
         room += static_cast<std::int32_t>(sign * share.share.ten_thousandths());
         check(room >= 0 && room <= kWholeDevice, "a device is shared out up to 1");

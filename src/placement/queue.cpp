@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/planted_fault.hpp"
 #include "placement/queue_state.hpp"
 
 namespace muster {
@@ -180,6 +181,9 @@ std::optional<QueueStart> PlacementQueue::next(Cluster& cluster, TimePoint now) 
         if (!placement) {
             state.refused[*shape] = {cluster.room_version(), state.hold_version, true};
             state.make_hold(cluster, now);
+            if (planted(PlantedFault::BackfillLost)) {
+                return std::nullopt;
+            }
             continue;
         }
         const TrialId trial = state.waiting.first(*shape)->trial;

@@ -6,6 +6,7 @@
 
 #include <unordered_map>
 
+#include "base/planted_fault.hpp"
 #include "placement/queue.hpp"
 #include "placement/waiting_line.hpp"
 
@@ -38,8 +39,9 @@ struct Refused {
 
 struct PlacementQueue::State {
     bool at_limit() const {
+        const std::size_t too_many = planted(PlantedFault::OneTooMany) ? 1 : 0;
         return options.max_concurrent_trials > 0 &&
-               running.size() >= static_cast<std::size_t>(options.max_concurrent_trials);
+               running.size() >= static_cast<std::size_t>(options.max_concurrent_trials) + too_many;
     }
     bool refused_now(std::uint32_t shape, const Cluster& cluster) const {
         const Refused& last = refused[shape];
