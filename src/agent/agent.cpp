@@ -113,7 +113,7 @@ void Agent::State::take(const Start& message, TimePoint now) {
 }
 
 void Agent::State::add_member(const Start& start, TimePoint now) {
-    const TrialSpec& spec = setup->trial;
+    const TrialSpec& spec = *setup->trial;
     Member& member = members[start.key];
     member.key = start.key;
     member.grace = spec.grace;
@@ -199,7 +199,7 @@ void Agent::State::on(const MemberEnded& event, TimePoint now) {
     if (auto held = release_held(*member, options.reports_per_second, now)) {
         tell(std::move(*held));
     }
-    tell(Ended{event.key, told_outcome(*member, setup->trial, event.outcome), event.usage});
+    tell(Ended{event.key, told_outcome(*member, *setup->trial, event.outcome), event.usage});
     deadlines.erase({member->wake, event.key});
     members.erase(event.key);
     if (leaving && members.empty()) {
@@ -212,7 +212,7 @@ void Agent::State::on(const ReportArrived& event, TimePoint now) {
     if (member == nullptr) {
         return;
     }
-    const TrialSpec& spec = setup->trial;
+    const TrialSpec& spec = *setup->trial;
     check_objective(*member, event.metrics);
     Reported report{event.key, {0, event.metrics}, 0};
     const StepTaken taken = take_step(report.result.metrics, spec.time_attr, member->last_step);

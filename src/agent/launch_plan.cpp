@@ -45,7 +45,8 @@ Context make_context(
 ) {
     const std::string trial = to_string(start.key.trial);
     std::string trial_dir = setup.experiment_dir + "/" + trial;
-    const std::string workdir = setup.trial.workdir_is_trial_dir ? trial_dir : setup.trial.workdir;
+    const std::string workdir =
+        setup.trial->workdir_is_trial_dir ? trial_dir : setup.trial->workdir;
     PlaceholderValues values{
         .config = &start.config,
         .trial_id = trial,
@@ -62,7 +63,7 @@ Error in_place(std::string_view place, const Error& error) {
 }
 
 Result<std::vector<std::string>> fill_command(const Context& context) {
-    const TrialSpec& spec = context.setup.trial;
+    const TrialSpec& spec = *context.setup.trial;
     if (!spec.shell.empty()) {
         auto line = expand(spec.shell, context.values, Quoting::Shell);
         if (!line) {
@@ -150,7 +151,7 @@ make_env(const Context& context, const std::string& params_path) {
         {"MUSTER_ATTEMPT", to_string(start.key.attempt)},
         {"MUSTER_EXPERIMENT", context.setup.experiment},
     };
-    if (context.setup.trial.trial_dir != TrialDir::Never) {
+    if (context.setup.trial->trial_dir != TrialDir::Never) {
         env.push_back({"MUSTER_TRIAL_DIR", context.trial_dir});
     }
     env.push_back({"MUSTER_CONFIG", params_path});
@@ -165,7 +166,7 @@ make_env(const Context& context, const std::string& params_path) {
     }
     env.insert(env.end(), mask->begin(), mask->end());
     env.push_back({"OMP_NUM_THREADS", std::to_string(thread_count(start))});
-    for (const EnvironmentVariable& variable : context.setup.trial.env) {
+    for (const EnvironmentVariable& variable : context.setup.trial->env) {
         auto value = expand(variable.value, context.values);
         if (!value) {
             return in_place("trial.env." + variable.name, value.error());
@@ -179,7 +180,7 @@ Result<std::vector<FileToWrite>>
 make_files(const Context& context, const std::string& params_path) {
     std::vector<FileToWrite> files;
     files.push_back({params_path, to_json(context.start.config) + "\n"});
-    for (const TemplateFile& file : context.setup.trial.files) {
+    for (const TemplateFile& file : context.setup.trial->files) {
         auto content = expand(file.content, context.values);
         if (!content) {
             return in_place(file.source, content.error());
@@ -190,7 +191,7 @@ make_files(const Context& context, const std::string& params_path) {
 }
 
 Result<std::vector<MetricPattern>> make_metrics(const Context& context) {
-    std::vector<MetricPattern> metrics = context.setup.trial.metrics;
+    std::vector<MetricPattern> metrics = context.setup.trial->metrics;
     for (MetricPattern& metric : metrics) {
         if (metric.from != MetricSource::File) {
             continue;
@@ -259,7 +260,7 @@ Result<bool> must_make_trial_dir(const TrialSpec& spec) {
 }
 
 std::string output_path(const Context& context) {
-    switch (context.setup.trial.output) {
+    switch (context.setup.trial->output) {
         case OutputMode::File:
         case OutputMode::Pty:
             return context.trial_dir + "/output";
@@ -307,7 +308,7 @@ Result<LaunchPlan> make_launch_plan(
         to_string(start.key.attempt),
         start.key.member.value
     );
-    auto make_dir = must_make_trial_dir(setup.trial);
+    auto make_dir = must_make_trial_dir(*setup.trial);
     if (!make_dir) {
         return make_dir.error();
     }
@@ -340,11 +341,11 @@ Result<LaunchPlan> make_launch_plan(
         .remove_at_end = params_path,
         .trial_dir = context.trial_dir,
         .make_trial_dir = *make_dir,
-        .output = setup.trial.output,
+        .output = setup.trial->output,
         .output_path = output_path(context),
         .processing_units = std::move(units).value(),
         .memory_limit_bytes = start.memory_limit_bytes,
-        .grace = setup.trial.grace,
+        .grace = setup.trial->grace,
         .metrics = std::move(metrics).value(),
     };
 }

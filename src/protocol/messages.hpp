@@ -14,6 +14,7 @@
 #include "muster/experiment.hpp"
 #include "muster/result.hpp"
 
+#include "base/boxed.hpp"
 #include "base/ids.hpp"
 #include "base/time.hpp"
 #include "protocol/outcome.hpp"
@@ -38,7 +39,8 @@ struct Setup {
     std::string experiment;
     /// Absolute; where trial directories are made.
     std::string experiment_dir;
-    TrialSpec trial;
+    /// Boxed, so that the other messages do not carry its size.
+    Boxed<TrialSpec> trial;
     std::optional<ObjectiveSpec> objective;
 
     friend bool operator==(const Setup&, const Setup&) = default;

@@ -128,6 +128,14 @@ void field(Coder& coder, std::optional<Item>& item) {
     }
 }
 
+/// Setup comes once a node: its copy is not worth a second form of field().
+template <class Coder, class Item>
+void field(Coder& coder, Boxed<Item>& boxed) {
+    Item item = *boxed;
+    field(coder, item);
+    boxed = Boxed<Item>(std::move(item));
+}
+
 template <std::size_t kIndex = 0, class... Items>
 void emplace_alternative(std::variant<Items...>& item, std::size_t index) {
     if constexpr (kIndex < sizeof...(Items)) {
