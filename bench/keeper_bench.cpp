@@ -98,6 +98,19 @@ LaunchPlan plan_of(const std::string& root, std::size_t trial, bool same_files) 
     return plan;
 }
 
+/// 1 for the end of a trial. Leaves the program when a trial did not end as it should.
+std::size_t count_end(const muster::AgentEvent& event) {
+    const auto* end = std::get_if<muster::MemberEnded>(&event);
+    if (end == nullptr) {
+        return 0;
+    }
+    if (end->outcome != muster::Outcome{}) {
+        std::fprintf(stderr, "%s\n", muster::to_string(end->outcome).c_str());
+        std::exit(1);  // NOLINT(concurrency-mt-unsafe): one thread
+    }
+    return 1;
+}
+
 double seconds_of_keepers(
     muster::Processes& processes,
     const std::string& root,
@@ -114,13 +127,7 @@ double seconds_of_keepers(
         pollfd poll_fd{.fd = processes.fd(), .events = POLLIN, .revents = 0};
         ::poll(&poll_fd, 1, 10'000);
         for (const muster::AgentEvent& event : processes.receive()) {
-            if (const auto* end = std::get_if<muster::MemberEnded>(&event)) {
-                ++ended;
-                if (end->outcome != muster::Outcome{}) {
-                    std::fprintf(stderr, "%s\n", muster::to_string(end->outcome).c_str());
-                    std::exit(1);  // NOLINT(concurrency-mt-unsafe): one thread
-                }
-            }
+            ended += count_end(event);
         }
     }
     return std::chrono::duration<double>(Clock::now() - begin).count();

@@ -134,7 +134,7 @@ int run_child(void* argument) {
     }
     sigset_t none;
     ::sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
     exec_first(shared);
     ::_exit(127);
 }
@@ -157,7 +157,7 @@ std::vector<std::string> places_of(const std::string& program, const std::string
     for (std::size_t at = 0; at <= path.size();) {
         const std::size_t colon = std::min(path.find(':', at), path.size());
         const std::string directory = path.substr(at, colon - at);
-        places.push_back(directory.empty() ? "./" + program : directory + "/" + program);
+        places.push_back(fmt::format("{}/{}", directory.empty() ? "." : directory, program));
         at = colon + 1;
     }
     return places;

@@ -277,33 +277,36 @@ void append_frame(const UseEnvironment& frame, std::string& out) {
 }
 
 void append_frame(const LaunchPlan& plan, std::string& out) {
+    // A field more does not compile here: then get_plan() has to know it, too.
+    const auto& [key, argv, env, workdir, files, remove_at_end, trial_dir, make_trial_dir, output, output_path, processing_units, memory_limit_bytes, grace, metrics] =
+        plan;
     Writer writer(Kind::Launch, out);
-    writer.put(plan.key.trial.value);
-    writer.put(plan.key.attempt.epoch);
-    writer.put(plan.key.attempt.number);
-    writer.put(plan.key.member.value);
-    writer.put(plan.argv);
-    writer.put_size(plan.env.size());
-    for (const EnvironmentVariable& variable : plan.env) {
+    writer.put(key.trial.value);
+    writer.put(key.attempt.epoch);
+    writer.put(key.attempt.number);
+    writer.put(key.member.value);
+    writer.put(argv);
+    writer.put_size(env.size());
+    for (const EnvironmentVariable& variable : env) {
         writer.put(variable.name);
         writer.put(variable.value);
     }
-    writer.put(plan.workdir);
-    writer.put_size(plan.files.size());
-    for (const FileToWrite& file : plan.files) {
+    writer.put(workdir);
+    writer.put_size(files.size());
+    for (const FileToWrite& file : files) {
         writer.put(file.path);
         writer.put(file.content);
     }
-    writer.put(plan.remove_at_end);
-    writer.put(plan.trial_dir);
-    writer.put(plan.make_trial_dir);
-    writer.put(plan.output);
-    writer.put(plan.output_path);
-    writer.put(plan.processing_units);
-    writer.put(plan.memory_limit_bytes);
-    writer.put(plan.grace);
-    writer.put_size(plan.metrics.size());
-    for (const MetricPattern& metric : plan.metrics) {
+    writer.put(remove_at_end);
+    writer.put(trial_dir);
+    writer.put(make_trial_dir);
+    writer.put(output);
+    writer.put(output_path);
+    writer.put(processing_units);
+    writer.put(memory_limit_bytes);
+    writer.put(grace);
+    writer.put_size(metrics.size());
+    for (const MetricPattern& metric : metrics) {
         writer.put(metric.from);
         writer.put(metric.path);
         writer.put(metric.pattern);

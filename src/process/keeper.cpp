@@ -32,6 +32,7 @@ using std::chrono::milliseconds;
 /// KeeperStarted waits so long for KeeperEnded: both of a very short member are one message then,
 /// and wake the agent once.
 constexpr milliseconds kStartedDelay{2};
+constexpr std::size_t kPieceBytes = std::size_t{64} * 1024;
 /// With more than this not yet taken by the agent the member's output waits in its pipe.
 constexpr std::size_t kMostUnsent = std::size_t{256} * 1024;
 
@@ -129,7 +130,7 @@ void Keeper::wait_and_read() {
 }
 
 void Keeper::receive() {
-    static std::array<char, 64 * 1024> buffer;
+    static std::array<char, kPieceBytes> buffer;
     const ssize_t got = ::recv(socket_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
         return;

@@ -11,6 +11,11 @@
 #include "process/files.hpp"
 
 namespace muster {
+namespace {
+
+constexpr std::size_t kPieceBytes = std::size_t{64} * 1024;
+
+}  // namespace
 
 void KeeperLink::send_some() {
     std::size_t sent = 0;
@@ -33,7 +38,7 @@ void KeeperLink::send_some() {
 }
 
 void KeeperLink::receive_some() {
-    static thread_local std::array<char, 64 * 1024> buffer;
+    static thread_local std::array<char, kPieceBytes> buffer;
     const ssize_t got = ::recv(fd.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (got > 0) {
         inbox.append({buffer.data(), static_cast<std::size_t>(got)});

@@ -22,7 +22,7 @@
 namespace muster {
 
 /// A longer line is not looked at.
-inline constexpr std::size_t kLongestPatternLine = 64 * 1024;
+inline constexpr std::size_t kLongestPatternLine = std::size_t{64} * 1024;
 
 using PatternReports = std::vector<std::vector<ValueMember>>;
 

@@ -27,7 +27,7 @@ void settle_signals() {
     }
     sigset_t all;
     ::sigfillset(&all);
-    ::sigprocmask(SIG_SETMASK, &all, nullptr);
+    ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
 }
 
 /// Leaves nothing open but /dev/null as 0, 1 and 2, and the socket as 3.
