@@ -232,7 +232,7 @@ void NodeIndex::find_in_class(
     if (sign_ > 0) {
         block = block_for(blocks, NodeRow{.cpu = cpu, .memory = -1});
     }
-    for (; block != blocks.end(); ++block) {
+    for (; block != blocks.end() && found.size() < count; ++block) {
         const Block& rows = **block;
         if (sign_ < 0 && -rows.rows[0].cpu < cpu) {
             return;
@@ -240,13 +240,10 @@ void NodeIndex::find_in_class(
         if (!block_may_serve(rows, *ranked.nodes, search)) {
             continue;
         }
-        for (std::size_t i = 0; i < rows.size; ++i) {
-            const NodeRow& row = rows.rows[i];
-            if (sign_ * row.cpu >= cpu && serves(row, *ranked.key, search)) {
-                found.push_back(row);
-                if (found.size() == count) {
-                    return;
-                }
+        const auto* const end = rows.rows.data() + rows.size;
+        for (const auto* row = rows.rows.data(); row != end && found.size() < count; ++row) {
+            if (sign_ * row->cpu >= cpu && serves(*row, *ranked.key, search)) {
+                found.push_back(*row);
             }
         }
     }
