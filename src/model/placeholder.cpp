@@ -161,9 +161,9 @@ std::string value_of(std::string_view name, const PlaceholderValues& values) {
 }  // namespace
 
 const std::vector<std::string>& muster_placeholders() {
-    static const std::vector<std::string> kNames{
+    static const std::vector<std::string> names_of_muster{
         "muster.trial_id", "muster.trial_dir", "muster.checkpoint", "muster.cores", "muster.gpus"};
-    return kNames;
+    return names_of_muster;
 }
 
 Status

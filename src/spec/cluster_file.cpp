@@ -25,12 +25,12 @@ class ClusterReader {
   public:
     explicit ClusterReader(Problems& problems) : problems_(problems) {}
 
-    void read(const Node& entry, const std::string& path) {
+    void read(const YamlNode& entry, const std::string& path) {
         if (!entry.is_map()) {
             problems_.add(entry.place, path, expected("a map such as {name: n1, cpu: 4}", entry));
             return;
         }
-        const Node* name = entry.find("name");
+        const YamlNode* name = entry.find("name");
         const std::size_t before = problems_.count();
         const ResourceSet resources = read_amounts(entry, path, {"name"}, problems_);
         if (name == nullptr || !name->is_scalar()) {
@@ -95,7 +95,7 @@ class ClusterReader {
     std::size_t cores_ = 0;
 };
 
-void read_cluster(const Node& root, ClusterReader& reader, Problems& problems) {
+void read_cluster(const YamlNode& root, ClusterReader& reader, Problems& problems) {
     if (!root.is_map()) {
         problems.add(root.place, "", expected("a map {nodes: [{name: n1, cpu: 4}]}", root));
         return;
@@ -105,7 +105,7 @@ void read_cluster(const Node& root, ClusterReader& reader, Problems& problems) {
             problems.add(entry.place, entry.key, unknown_key(entry.key, {"nodes"}));
         }
     }
-    const Node* nodes = root.find("nodes");
+    const YamlNode* nodes = root.find("nodes");
     if (nodes == nullptr || !nodes->is_list() || nodes->items.empty()) {
         problems.add(
             nodes == nullptr ? root.place : nodes->place,
@@ -123,7 +123,7 @@ void read_cluster(const Node& root, ClusterReader& reader, Problems& problems) {
 
 Result<std::vector<NodeInventory>> parse_cluster(std::string_view text, const std::string& path) {
     Problems problems(path, {});
-    Node root;
+    YamlNode root;
     ClusterReader reader(problems);
     if (read_document(text, root, problems)) {
         read_cluster(root, reader, problems);

@@ -35,14 +35,14 @@ struct Size {
     std::size_t bytes = 0;
 };
 
-Size size_of(const Node& node) {
+Size size_of(const YamlNode& node) {
     Size size{1, node.text.size()};
-    const auto add = [&size](const Node& inner) {
+    const auto add = [&size](const YamlNode& inner) {
         const Size more = size_of(inner);
         size.values += more.values;
         size.bytes += more.bytes;
     };
-    for (const Node& item : node.items) {
+    for (const YamlNode& item : node.items) {
         add(item);
     }
     for (const Entry& entry : node.entries) {
@@ -52,9 +52,9 @@ Size size_of(const Node& node) {
     return size;
 }
 
-std::size_t depth_of(const Node& node) {
+std::size_t depth_of(const YamlNode& node) {
     std::size_t depth = 0;
-    for (const Node& item : node.items) {
+    for (const YamlNode& item : node.items) {
         depth = std::max(depth, depth_of(item));
     }
     for (const Entry& entry : node.entries) {
@@ -68,7 +68,7 @@ class Builder final : public YAML::EventHandler {
   public:
     Builder(Problems& problems, std::uint32_t set) : problems_(problems), set_(set) {}
 
-    Node take() { return std::move(root_); }
+    YamlNode take() { return std::move(root_); }
 
     void OnDocumentStart(const YAML::Mark& mark) override {
         if (++documents_ > 1) {
@@ -100,7 +100,10 @@ class Builder final : public YAML::EventHandler {
         const bool text_tag = tag == "!" || tag == "tag:yaml.org,2002:str";
         check_tag(mark, tag);
         finish(
-            {.kind = Node::Kind::Scalar, .place = place(mark), .text = text, .quoted = text_tag},
+            {.kind = YamlNode::Kind::Scalar,
+             .place = place(mark),
+             .text = text,
+             .quoted = text_tag},
             anchor
         );
     }
@@ -111,7 +114,7 @@ class Builder final : public YAML::EventHandler {
         YAML::EmitterStyle::value /*style*/
     ) override {
         check_tag(mark, tag);
-        begin({.kind = Node::Kind::List, .place = place(mark)}, anchor);
+        begin({.kind = YamlNode::Kind::List, .place = place(mark)}, anchor);
     }
     void OnSequenceEnd() override { end(); }
     void OnMapStart(
@@ -121,14 +124,14 @@ class Builder final : public YAML::EventHandler {
         YAML::EmitterStyle::value /*style*/
     ) override {
         check_tag(mark, tag);
-        begin({.kind = Node::Kind::Map, .place = place(mark)}, anchor);
+        begin({.kind = YamlNode::Kind::Map, .place = place(mark)}, anchor);
     }
     void OnMapEnd() override { end(); }
 
   private:
     /// A list or map that is being read.
     struct Open {
-        Node node;
+        YamlNode node;
         YAML::anchor_t anchor = 0;
         bool has_key = false;
         std::string key;
@@ -148,7 +151,7 @@ class Builder final : public YAML::EventHandler {
     }
 
     void check_tag(const YAML::Mark& mark, const std::string& tag) {
-        static const std::set<std::string> kMeaningful{
+        static const std::set<std::string> meaningful{
             "",
             "?",
             "!",
@@ -159,7 +162,7 @@ class Builder final : public YAML::EventHandler {
             "tag:yaml.org,2002:null",
             "tag:yaml.org,2002:seq",
             "tag:yaml.org,2002:map"};
-        if (kMeaningful.count(tag) == 0) {
+        if (meaningful.count(tag) == 0) {
             problems_.add(place(mark), "", fmt::format("the tag {} means nothing here", tag));
         }
     }
@@ -173,7 +176,7 @@ class Builder final : public YAML::EventHandler {
         }
     }
 
-    void begin(Node node, YAML::anchor_t anchor) {
+    void begin(YamlNode node, YAML::anchor_t anchor) {
         if (open_.size() >= kDeepest) {
             throw too_deep(node.place);
         }
@@ -190,7 +193,7 @@ class Builder final : public YAML::EventHandler {
     }
 
     /// A value is complete: it is the root, an item, a key or the value of a key.
-    void finish(Node node, YAML::anchor_t anchor) {
+    void finish(YamlNode node, YAML::anchor_t anchor) {
         count(node.place, 1, 0);
         if (anchor != 0) {
             // Kept beside the tree: anchors around anchors would else cost without bound.
@@ -212,7 +215,7 @@ class Builder final : public YAML::EventHandler {
         }
     }
 
-    void take_key(Open& parent, const Node& node) {
+    void take_key(Open& parent, const YamlNode& node) {
         if (!node.is_scalar()) {
             throw Refused{
                 node.place, "a key must be text, not " + describe(node) + "; is it in quotes?"};
@@ -222,7 +225,7 @@ class Builder final : public YAML::EventHandler {
         parent.key_place = node.place;
     }
 
-    void take_member(Open& parent, Node node) {
+    void take_member(Open& parent, YamlNode node) {
         parent.has_key = false;
         // yaml-cpp puts an absent value where the next token is.
         if (node.is_null()) {
@@ -241,8 +244,8 @@ class Builder final : public YAML::EventHandler {
     std::size_t values_ = 0;
     std::size_t bytes_ = 0;
     std::vector<Open> open_;
-    std::map<YAML::anchor_t, Node> anchors_;
-    Node root_;
+    std::map<YAML::anchor_t, YamlNode> anchors_;
+    YamlNode root_;
 };
 
 /// A stream over text without a copy.
@@ -292,18 +295,18 @@ std::string hint_for(const std::string& message) {
 
 }  // namespace
 
-const Node* Node::find(std::string_view key) const {
+const YamlNode* YamlNode::find(std::string_view key) const {
     const auto found = std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) {
         return entry.key == key;
     });
     return found == entries.end() ? nullptr : &found->value;
 }
 
-Node* Node::find(std::string_view key) {
-    return const_cast<Node*>(std::as_const(*this).find(key));
+YamlNode* YamlNode::find(std::string_view key) {
+    return const_cast<YamlNode*>(std::as_const(*this).find(key));
 }
 
-bool read_document(std::string_view text, Node& root, Problems& problems, std::uint32_t set) {
+bool read_document(std::string_view text, YamlNode& root, Problems& problems, std::uint32_t set) {
     Result<std::string> source = prepare_source(text, problems, set);
     if (!source) {
         return false;

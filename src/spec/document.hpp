@@ -23,7 +23,7 @@ namespace muster {
 struct Entry;
 
 /// One value of a document.
-struct Node {
+struct YamlNode {
     enum class Kind { Null, Scalar, List, Map };
 
     Kind kind = Kind::Null;
@@ -32,7 +32,7 @@ struct Node {
     std::string text;
     /// A scalar in quotes, in block style or tagged !!str: always text.
     bool quoted = false;
-    std::vector<Node> items;
+    std::vector<YamlNode> items;
     std::vector<Entry> entries;
 
     bool is_null() const { return kind == Kind::Null; }
@@ -41,27 +41,32 @@ struct Node {
     bool is_map() const { return kind == Kind::Map; }
 
     /// The value of `key` in a map, or nullptr.
-    const Node* find(std::string_view key) const;
-    Node* find(std::string_view key);
+    const YamlNode* find(std::string_view key) const;
+    YamlNode* find(std::string_view key);
 };
 
 /// A member of a map. Keys differ from each other.
 struct Entry {
     std::string key;
     Place place;
-    Node value;
+    YamlNode value;
 };
 
 /// Reads one document; an empty text is a null. Duplicate keys, keys that are no text and tags
 /// without meaning are added to `problems`; `set` numbers the --set that the text is of.
 /// Errors: nothing is returned when the text is not YAML, not UTF-8, nested more than 100 deep, or
 /// more than 8 MiB or 200,000 values (each use of an alias counted) large; `problems` says which.
-bool read_document(std::string_view text, Node& root, Problems& problems, std::uint32_t set = 0);
+bool read_document(
+    std::string_view text,
+    YamlNode& root,
+    Problems& problems,
+    std::uint32_t set = 0
+);
 
 /// The value with its type.
-Value to_value(const Node& node);
+Value to_value(const YamlNode& node);
 
 /// "text 'abc'", "the number 3", "a list": what was found, for messages.
-std::string describe(const Node& node);
+std::string describe(const YamlNode& node);
 
 }  // namespace muster

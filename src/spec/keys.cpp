@@ -8,7 +8,7 @@ namespace muster {
 
 const std::vector<KnownKey>& known_keys() {
     constexpr bool kLater = true;
-    static const std::vector<KnownKey> kKeys{
+    static const std::vector<KnownKey> all{
         {"name"},
         {"metric"},
         {"mode"},
@@ -79,7 +79,7 @@ const std::vector<KnownKey>& known_keys() {
         {"storage.keep", kLater},
         {"grow", kLater},
     };
-    return kKeys;
+    return all;
 }
 
 std::vector<std::string> keys_below(std::string_view section) {

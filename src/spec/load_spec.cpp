@@ -42,7 +42,7 @@ std::string wrong_name(const std::string& name) {
 }
 
 void read_name(const Section& top, const std::string& path, ExperimentSpec& spec) {
-    const Node* node = top.get("name");
+    const YamlNode* node = top.get("name");
     const std::string from_file = fs::path(path).stem().string();
     spec.name = top.text("name").value_or(from_file);
     const std::string wrong = wrong_name(spec.name);
@@ -73,7 +73,7 @@ void read_objective(const Section& top, ExperimentSpec& spec) {
 }
 
 void read_seed(const Section& top, ExperimentSpec& spec) {
-    const Node* node = top.get("seed");
+    const YamlNode* node = top.get("seed");
     if (node == nullptr) {
         return;
     }
@@ -88,7 +88,7 @@ void read_seed(const Section& top, ExperimentSpec& spec) {
 
 void read_samples(const Section& top, ExperimentSpec& spec) {
     constexpr std::string_view kMeaning = "a whole number of 1 or more, or -1 for no end";
-    const Node* node = top.get("num_samples");
+    const YamlNode* node = top.get("num_samples");
     spec.num_samples = top.whole("num_samples", {-1, kMeaning}).value_or(spec.num_samples);
     if (spec.num_samples == 0) {
         top.problem(*node, "num_samples", expected(kMeaning, *node));
@@ -126,7 +126,7 @@ std::string current_directory(const LoadOptions& options) {
 }
 
 ExperimentSpec read_spec(
-    const Node& root,
+    const YamlNode& root,
     const std::string& path,
     const std::string& current_dir,
     Problems& problems
@@ -163,7 +163,7 @@ Result<ExperimentSpec> parse_spec(
     const LoadOptions& options
 ) {
     Problems problems(path, sets);
-    Node root;
+    YamlNode root;
     if (!read_document(text, root, problems)) {
         return problems.error();
     }

@@ -43,11 +43,11 @@ constexpr std::array<DomainName, 14> kDomains{{
 /// What the arguments of one domain are read with.
 struct Reading {
     const DomainName& domain;
-    const Node& arguments;
+    const YamlNode& arguments;
     std::string_view path;
     Problems& problems;
 
-    void problem(const Node& node, std::string_view message) const {
+    void problem(const YamlNode& node, std::string_view message) const {
         problems.add(node.place, path, message);
     }
 };
@@ -58,9 +58,9 @@ std::string usage(const DomainName& domain) {
 }
 
 /// The arguments, when they are a list of as many as the domain takes.
-const std::vector<Node>* arguments_of(const Reading& reading) {
+const std::vector<YamlNode>* arguments_of(const Reading& reading) {
     const std::size_t wanted = reading.domain.quantised ? 3 : 2;
-    const Node& list = reading.arguments;
+    const YamlNode& list = reading.arguments;
     if (list.is_list() && list.items.size() == wanted) {
         return &list.items;
     }
@@ -70,7 +70,7 @@ const std::vector<Node>* arguments_of(const Reading& reading) {
     return nullptr;
 }
 
-std::optional<double> real_of(const Reading& reading, const Node& node) {
+std::optional<double> real_of(const Reading& reading, const YamlNode& node) {
     const Value value = to_value(node);
     const std::optional<double> number = value.as_bool() == nullptr ? value.number() : std::nullopt;
     if (!number || !std::isfinite(*number)) {
@@ -80,7 +80,7 @@ std::optional<double> real_of(const Reading& reading, const Node& node) {
     return number;
 }
 
-std::optional<std::int64_t> whole_of(const Reading& reading, const Node& node) {
+std::optional<std::int64_t> whole_of(const Reading& reading, const YamlNode& node) {
     const Value value = to_value(node);
     if (const std::int64_t* whole = value.as_int()) {
         return *whole;
@@ -96,7 +96,7 @@ std::optional<std::int64_t> whole_of(const Reading& reading, const Node& node) {
 }
 
 template <class Number>
-bool q_is_positive(const Reading& reading, const Node& node, Number q) {
+bool q_is_positive(const Reading& reading, const YamlNode& node, Number q) {
     if (q > 0) {
         return true;
     }
@@ -105,12 +105,12 @@ bool q_is_positive(const Reading& reading, const Node& node, Number q) {
 }
 
 std::optional<Domain> read_reals(const Reading& reading) {
-    const std::vector<Node>* nodes = arguments_of(reading);
+    const std::vector<YamlNode>* nodes = arguments_of(reading);
     if (nodes == nullptr) {
         return std::nullopt;
     }
     std::vector<double> numbers;
-    for (const Node& node : *nodes) {
+    for (const YamlNode& node : *nodes) {
         if (const std::optional<double> number = real_of(reading, node)) {
             numbers.push_back(*number);
         }
@@ -127,12 +127,12 @@ std::optional<Domain> read_reals(const Reading& reading) {
 }
 
 std::optional<Domain> read_wholes(const Reading& reading) {
-    const std::vector<Node>* nodes = arguments_of(reading);
+    const std::vector<YamlNode>* nodes = arguments_of(reading);
     if (nodes == nullptr) {
         return std::nullopt;
     }
     std::vector<std::int64_t> numbers;
-    for (const Node& node : *nodes) {
+    for (const YamlNode& node : *nodes) {
         if (const std::optional<std::int64_t> number = whole_of(reading, node)) {
             numbers.push_back(*number);
         }
@@ -158,7 +158,7 @@ std::optional<Domain> read_values(const Reading& reading) {
         return std::nullopt;
     }
     std::vector<Value> values;
-    for (const Node& item : reading.arguments.items) {
+    for (const YamlNode& item : reading.arguments.items) {
         values.push_back(to_value(item));
     }
     if (reading.domain.form == Form::Grid) {
@@ -188,14 +188,14 @@ const DomainName* find_domain(std::string_view name) {
 }  // namespace
 
 const std::vector<std::string>& domain_names() {
-    static const std::vector<std::string> kNames = [] {
+    static const std::vector<std::string> all = [] {
         std::vector<std::string> names;
         for (const DomainName& domain : kDomains) {
             names.emplace_back(domain.name);
         }
         return names;
     }();
-    return kNames;
+    return all;
 }
 
 bool is_domain_name(std::string_view name) {
@@ -204,7 +204,7 @@ bool is_domain_name(std::string_view name) {
 
 std::optional<Domain> read_domain(
     std::string_view name,
-    const Node& arguments,
+    const YamlNode& arguments,
     std::string_view path,
     Problems& problems
 ) {

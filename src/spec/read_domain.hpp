@@ -25,7 +25,7 @@ bool is_domain_name(std::string_view name);
 /// other is checked later, with the space.
 std::optional<Domain> read_domain(
     std::string_view name,
-    const Node& arguments,
+    const YamlNode& arguments,
     std::string_view path,
     Problems& problems
 );

@@ -38,7 +38,7 @@ MetricPattern read_pattern(const Section& section, const std::vector<std::string
                       )
                       .value_or(metric.from);
     metric.path = section.text("path").value_or("");
-    const Node* path = section.get("path");
+    const YamlNode* path = section.get("path");
     if (metric.from == MetricSource::File && path == nullptr) {
         section.problems().add(
             section.place(), section.path_of("path"), "missing; say which file is read"
@@ -53,7 +53,7 @@ MetricPattern read_pattern(const Section& section, const std::vector<std::string
         }
     }
     metric.pattern = section.text("pattern").value_or("");
-    const Node* pattern = section.get("pattern");
+    const YamlNode* pattern = section.get("pattern");
     if (pattern == nullptr) {
         section.problems().add(
             section.place(),
@@ -73,7 +73,7 @@ void read_metrics(
     const std::vector<std::string>& keys,
     std::vector<MetricPattern>& metrics
 ) {
-    const Node* node = trial.get("metrics");
+    const YamlNode* node = trial.get("metrics");
     if (node == nullptr) {
         return;
     }

@@ -16,7 +16,8 @@ namespace {
 
 const std::vector<std::string> kOwnAmounts{"cpu", "gpu", "memory"};
 
-std::optional<Amount> read_amount(const Node& node, const std::string& path, Problems& problems) {
+std::optional<Amount>
+read_amount(const YamlNode& node, const std::string& path, Problems& problems) {
     const Value value = to_value(node);
     const std::optional<double> number = value.as_bool() == nullptr ? value.number() : std::nullopt;
     if (!number) {
@@ -31,7 +32,7 @@ std::optional<Amount> read_amount(const Node& node, const std::string& path, Pro
     return *amount;
 }
 
-std::int64_t read_bytes(const Node& node, const std::string& path, Problems& problems) {
+std::int64_t read_bytes(const YamlNode& node, const std::string& path, Problems& problems) {
     if (!node.is_scalar()) {
         problems.add(node.place, path, expected("bytes such as 2GiB", node));
         return 0;
@@ -70,7 +71,7 @@ void read_custom(
 /// The key that a custom resource was probably meant to be: CPU, gpus, mem. Likeness alone says
 /// nothing: nvme is no misspelt name.
 std::string meant_key(const std::string& key) {
-    static const std::vector<std::pair<std::string, std::string>> kOftenMeant{
+    static const std::vector<std::pair<std::string, std::string>> often_meant{
         {"cpus", "cpu"},
         {"gpus", "gpu"},
         {"cores", "cpu"},
@@ -89,7 +90,7 @@ std::string meant_key(const std::string& key) {
             return known;
         }
     }
-    for (const auto& [written, meant] : kOftenMeant) {
+    for (const auto& [written, meant] : often_meant) {
         if (lower == written) {
             return meant;
         }
@@ -102,7 +103,7 @@ Bundle one_cpu() {
 }
 
 /// Bundles and strategy, found at `path`.
-PlacementGroupSpec read_group(const Node& node, const std::string& path, Problems& problems) {
+PlacementGroupSpec read_group(const YamlNode& node, const std::string& path, Problems& problems) {
     PlacementGroupSpec group{.bundles = {}};
     const std::size_t before = problems.count();
     const Section section(&node, path, "placement_group", problems);
@@ -115,7 +116,7 @@ PlacementGroupSpec read_group(const Node& node, const std::string& path, Problem
         )) {
         group.strategy = *strategy;
     }
-    const Node* bundles = section.get("bundles");
+    const YamlNode* bundles = section.get("bundles");
     if (bundles == nullptr || !bundles->is_list()) {
         const Place place = bundles == nullptr ? node.place : bundles->place;
         if (problems.count() == before || bundles != nullptr) {
@@ -140,7 +141,7 @@ PlacementGroupSpec read_group(const Node& node, const std::string& path, Problem
 
 /// One alternative: amounts, or a placement group, and when it applies.
 ResourceAlternative read_alternative(
-    const Node& node,
+    const YamlNode& node,
     const std::string& path,
     const SearchSpace& space,
     Problems& problems
@@ -150,7 +151,7 @@ ResourceAlternative read_alternative(
         problems.add(node.place, path, expected("a map such as {cpu: 2, gpu: 1}", node));
         return alternative;
     }
-    if (const Node* when = node.find("when"); when != nullptr && !when->is_null()) {
+    if (const YamlNode* when = node.find("when"); when != nullptr && !when->is_null()) {
         alternative.when = read_conditions(*when, path + ".when", space, problems);
     }
     const std::size_t before = problems.count();
@@ -159,7 +160,8 @@ ResourceAlternative read_alternative(
         return entry.key != "when" && entry.key != "placement_group";
     };
     const bool asks = std::any_of(node.entries.begin(), node.entries.end(), is_amount);
-    if (const Node* group = node.find("placement_group"); group != nullptr && !group->is_null()) {
+    if (const YamlNode* group = node.find("placement_group");
+        group != nullptr && !group->is_null()) {
         if (asks) {
             problems.add(
                 group->place,
@@ -177,7 +179,7 @@ ResourceAlternative read_alternative(
     return alternative;
 }
 
-void read_list(const Node& list, ExperimentSpec& spec, Problems& problems) {
+void read_list(const YamlNode& list, ExperimentSpec& spec, Problems& problems) {
     if (list.items.empty()) {
         problems.add(list.place, "resources", "an empty list has no alternative to take");
         return;
@@ -206,8 +208,8 @@ void read_list(const Node& list, ExperimentSpec& spec, Problems& problems) {
 }
 
 void read_requests(const Section& top, ExperimentSpec& spec) {
-    const Node* resources = top.get("resources");
-    const Node* group = top.get("placement_group");
+    const YamlNode* resources = top.get("resources");
+    const YamlNode* group = top.get("placement_group");
     Problems& problems = top.problems();
     if (resources != nullptr && group != nullptr) {
         top.problem(*group, "placement_group", "`resources` is there as well; keep one of the two");
@@ -233,7 +235,7 @@ void read_requests(const Section& top, ExperimentSpec& spec) {
 
 /// Custom resources alone, at `path`.
 std::vector<NamedAmount>
-read_custom_only(const Node& node, const std::string& path, Problems& problems) {
+read_custom_only(const YamlNode& node, const std::string& path, Problems& problems) {
     if (!node.is_map()) {
         problems.add(node.place, path, expected("a map such as {licence: 5}", node));
         return {};
@@ -256,7 +258,7 @@ read_custom_only(const Node& node, const std::string& path, Problems& problems) 
 }
 
 void read_nodes(const Section& top, ExperimentSpec& spec) {
-    const Node* nodes = top.get("nodes");
+    const YamlNode* nodes = top.get("nodes");
     if (nodes == nullptr) {
         return;
     }
@@ -278,7 +280,7 @@ void read_nodes(const Section& top, ExperimentSpec& spec) {
 }  // namespace
 
 ResourceSet read_amounts(
-    const Node& map,
+    const YamlNode& map,
     const std::string& path,
     const std::vector<std::string>& other_keys,
     Problems& problems
@@ -316,14 +318,14 @@ void read_resources(const Section& top, ExperimentSpec& spec) {
     read_requests(top, spec);
     read_nodes(top, spec);
     Problems& problems = top.problems();
-    if (const Node* reserve = top.get("reserve")) {
+    if (const YamlNode* reserve = top.get("reserve")) {
         const std::size_t before = problems.count();
         spec.reserve = read_amounts(*reserve, "reserve", {}, problems);
         if (problems.count() == before && !spec.reserve.gpu.is_whole()) {
             top.problem(*reserve, "reserve", "gpu must be whole: devices are kept back whole");
         }
     }
-    if (const Node* shared = top.get("cluster_resources")) {
+    if (const YamlNode* shared = top.get("cluster_resources")) {
         spec.cluster_resources = read_custom_only(*shared, "cluster_resources", problems);
     }
 }

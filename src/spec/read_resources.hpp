@@ -21,7 +21,7 @@ void read_resources(const Section& top, ExperimentSpec& spec);
 
 /// Reads {cpu: 2, memory: 2GiB, licence: 1}, leaving out the keys in `other_keys`.
 ResourceSet read_amounts(
-    const Node& map,
+    const YamlNode& map,
     const std::string& path,
     const std::vector<std::string>& other_keys,
     Problems& problems

@@ -24,7 +24,7 @@ std::optional<std::string> read_algorithm(
     const std::vector<std::string>& now,
     const std::vector<std::string>& later
 ) {
-    const Node* node = section.get("algorithm");
+    const YamlNode* node = section.get("algorithm");
     if (node == nullptr) {
         return std::nullopt;
     }
@@ -49,7 +49,7 @@ std::optional<std::string> read_algorithm(
 }
 
 /// The place of "points[2]" at the front of a message of validate_points().
-Place place_of_point(const std::string& message, const Node& points) {
+Place place_of_point(const std::string& message, const YamlNode& points) {
     constexpr std::string_view kPoints = "points[";
     std::size_t index = 0;
     for (std::size_t at = kPoints.size(); at < message.size() && message[at] >= '0' &&
@@ -61,7 +61,7 @@ Place place_of_point(const std::string& message, const Node& points) {
 }
 
 void read_points(const Section& section, const SpaceReading& space, ExperimentSpec& spec) {
-    const Node* points = section.get("points");
+    const YamlNode* points = section.get("points");
     if (points == nullptr) {
         return;
     }
@@ -139,11 +139,11 @@ void read_rule(
     const Section& section,
     std::vector<StopRule>& rules
 ) {
-    static const std::vector<std::string> kStoppers{
+    static const std::vector<std::string> stoppers{
         "plateau", "experiment_plateau", "max_steps", "time_budget", "any", "function"};
-    const Node& node = entry.value;
+    const YamlNode& node = entry.value;
     if (node.is_map() || node.is_list()) {
-        if (std::find(kStoppers.begin(), kStoppers.end(), entry.key) != kStoppers.end()) {
+        if (std::find(stoppers.begin(), stoppers.end(), entry.key) != stoppers.end()) {
             section.problems().add_later(entry.place, section.path_of(entry.key), "this stopper");
         } else {
             section.problem(node, entry.key, expected("a number or a comparison", node));
@@ -191,11 +191,11 @@ void read_search(const Section& top, const SpaceReading& space, ExperimentSpec& 
 }
 
 void read_schedule(const Section& top, ExperimentSpec& spec) {
-    const Node* node = top.get("schedule");
+    const YamlNode* node = top.get("schedule");
     // An algorithm of a later version makes its options later as well: one problem says enough.
-    Node alone;
+    YamlNode alone;
     if (node != nullptr && node->is_map() && node->find("algorithm") != nullptr) {
-        alone.kind = Node::Kind::Map;
+        alone.kind = YamlNode::Kind::Map;
         alone.place = node->place;
         for (const Entry& entry : node->entries) {
             const std::vector<std::string> known{"algorithm", "time_attr"};
@@ -223,7 +223,7 @@ void read_schedule(const Section& top, ExperimentSpec& spec) {
 }
 
 void read_stop(const Section& top, ExperimentSpec& spec) {
-    const Node* node = top.get("stop");
+    const YamlNode* node = top.get("stop");
     if (node == nullptr) {
         return;
     }

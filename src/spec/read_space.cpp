@@ -23,6 +23,7 @@ constexpr std::size_t kMostComparisons = 1'000'000;
 
 std::vector<std::string> keys_of(const SearchSpace& space) {
     std::vector<std::string> keys;
+    keys.reserve(space.parameters.size());
     for (const Parameter& parameter : space.parameters) {
         keys.push_back(parameter.key);
     }
@@ -49,8 +50,12 @@ class SpaceReader {
   public:
     explicit SpaceReader(Problems& problems) : problems_(problems) {}
 
-    void read_group(const Node& group, const std::string& prefix, std::vector<const Node*> whens) {
-        if (const Node* when = group.find(kWhen); when != nullptr && !prefix.empty()) {
+    void read_group(
+        const YamlNode& group,
+        const std::string& prefix,
+        std::vector<const YamlNode*> whens
+    ) {
+        if (const YamlNode* when = group.find(kWhen); when != nullptr && !prefix.empty()) {
             whens.push_back(when);
         }
         for (const Entry& entry : group.entries) {
@@ -68,7 +73,7 @@ class SpaceReader {
     SpaceReading finish() {
         for (std::size_t index = 0; index < whens_.size(); ++index) {
             Parameter& parameter = reading_.space.parameters[index];
-            for (const Node* when : whens_[index]) {
+            for (const YamlNode* when : whens_[index]) {
                 const Conditions more = read_conditions(
                     *when, fmt::format("space.{}.when", parameter.key), reading_.space, problems_
                 );
@@ -79,9 +84,12 @@ class SpaceReader {
     }
 
   private:
-    void
-    read_entry(const Entry& entry, const std::string& key, const std::vector<const Node*>& whens) {
-        const Node& value = entry.value;
+    void read_entry(
+        const Entry& entry,
+        const std::string& key,
+        const std::vector<const YamlNode*>& whens
+    ) {
+        const YamlNode& value = entry.value;
         if (!value.is_map()) {
             add(entry, key, Constant{to_value(value)}, whens);
             return;
@@ -103,7 +111,7 @@ class SpaceReader {
         const Entry& entry,
         const Entry& domain,
         const std::string& key,
-        std::vector<const Node*> whens
+        std::vector<const YamlNode*> whens
     ) {
         for (const Entry& other : entry.value.entries) {
             if (&other == &domain) {
@@ -129,7 +137,7 @@ class SpaceReader {
     }
 
     /// {unifrom: [0, 1]} would else be a group with one constant.
-    bool is_misspelt_domain(const Node& map, const std::string& key) {
+    bool is_misspelt_domain(const YamlNode& map, const std::string& key) {
         for (const Entry& entry : map.entries) {
             const std::string meant = nearest(entry.key, domain_names());
             if (entry.value.is_map() || meant.empty() ||
@@ -151,7 +159,7 @@ class SpaceReader {
         const Entry& entry,
         const std::string& key,
         Domain domain,
-        const std::vector<const Node*>& whens
+        const std::vector<const YamlNode*>& whens
     ) {
         if (!reading_.places.emplace(key, entry.place).second) {
             problems_.add(entry.place, "space." + key, "the key is written twice; keep one");
@@ -171,7 +179,7 @@ class SpaceReader {
     Problems& problems_;
     SpaceReading reading_;
     /// Of each parameter.
-    std::vector<std::vector<const Node*>> whens_;
+    std::vector<std::vector<const YamlNode*>> whens_;
 };
 
 /// Adds what is wrong with the space as a whole, at the key that the message begins with.
@@ -226,7 +234,7 @@ const std::vector<Value>* listed_values(const SearchSpace& space, const std::str
 void check_possible(
     const Condition& condition,
     const std::vector<Value>& values,
-    const Node& node,
+    const YamlNode& node,
     std::string_view path,
     Problems& problems
 ) {
@@ -238,6 +246,7 @@ void check_possible(
         });
         if (!possible) {
             std::vector<std::string> texts;
+            texts.reserve(values.size());
             for (const Value& value : values) {
                 texts.push_back(to_argument(value));
             }
@@ -263,7 +272,7 @@ struct FlatMember {
 
 /// Joins groups with '/' until a key of the space is reached.
 void flatten(
-    const Node& map,
+    const YamlNode& map,
     const std::string& prefix,
     std::string_view path,
     const std::vector<std::string>& keys,
@@ -291,7 +300,7 @@ void flatten(
 }
 
 std::vector<FlatMember> flat_members(
-    const Node& node,
+    const YamlNode& node,
     std::string_view path,
     const SearchSpace& space,
     Problems& problems
@@ -311,7 +320,7 @@ std::vector<std::string> SpaceReading::keys() const {
     return keys_of(space);
 }
 
-SpaceReading read_space(const Node* node, Problems& problems) {
+SpaceReading read_space(const YamlNode* node, Problems& problems) {
     if (node == nullptr || node->is_null()) {
         return {};
     }
@@ -330,17 +339,17 @@ SpaceReading read_space(const Node* node, Problems& problems) {
 }
 
 Conditions read_conditions(
-    const Node& node,
+    const YamlNode& node,
     std::string_view path,
     const SearchSpace& space,
     Problems& problems
 ) {
     Conditions conditions;
     for (const FlatMember& member : flat_members(node, path, space, problems)) {
-        const Node& value = member.entry->value;
+        const YamlNode& value = member.entry->value;
         Condition condition{member.key, {}};
         if (value.is_list()) {
-            for (const Node& item : value.items) {
+            for (const YamlNode& item : value.items) {
                 condition.any_of.push_back(to_value(item));
             }
         } else {
@@ -360,7 +369,7 @@ Conditions read_conditions(
 }
 
 std::vector<ValueMember> read_members(
-    const Node& node,
+    const YamlNode& node,
     std::string_view path,
     const SearchSpace& space,
     Problems& problems

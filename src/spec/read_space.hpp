@@ -30,19 +30,23 @@ struct SpaceReading {
 };
 
 /// Reads the section; a null one is an empty space. The space is also checked as a whole.
-SpaceReading read_space(const Node* node, Problems& problems);
+SpaceReading read_space(const YamlNode* node, Problems& problems);
 
 /// Reads a `when`: each key has one of its values (a value or a list of them). Values that a listed
 /// domain never takes are problems.
 Conditions read_conditions(
-    const Node& node,
+    const YamlNode& node,
     std::string_view path,
     const SearchSpace& space,
     Problems& problems
 );
 
 /// Reads {key: value, group: {key: value}} with keys of the space.
-std::vector<ValueMember>
-read_members(const Node& node, std::string_view path, const SearchSpace& space, Problems& problems);
+std::vector<ValueMember> read_members(
+    const YamlNode& node,
+    std::string_view path,
+    const SearchSpace& space,
+    Problems& problems
+);
 
 }  // namespace muster

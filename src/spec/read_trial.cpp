@@ -34,7 +34,7 @@ struct Templates {
 
 /// One element of a command. `{lr}` without quotes is a map to YAML.
 void read_element(
-    const Node& node,
+    const YamlNode& node,
     const std::string& path,
     const Templates& templates,
     std::vector<std::string>& command
@@ -74,8 +74,8 @@ std::string as_list(std::string_view text) {
 }
 
 void read_command(const Section& section, const Templates& templates, TrialSpec& trial) {
-    const Node* command = section.get("command");
-    const Node* shell = section.get("shell");
+    const YamlNode* command = section.get("command");
+    const YamlNode* shell = section.get("shell");
     const std::string path = section.path_of("command");
     if (command != nullptr && shell != nullptr) {
         section.problem(*shell, "shell", "`command` is there as well; keep one of the two");
@@ -123,7 +123,7 @@ void read_command(const Section& section, const Templates& templates, TrialSpec&
 }
 
 void read_env(const Section& section, const Templates& templates, TrialSpec& trial) {
-    const Node* env = section.get("env");
+    const YamlNode* env = section.get("env");
     if (env == nullptr) {
         return;
     }
@@ -170,8 +170,8 @@ std::string wrong_target(const std::string& target) {
 std::optional<TemplateFile>
 read_template(const Entry& entry, const std::string& path, const Templates& templates) {
     TemplateFile file{.target = entry.key};
-    const Node* content = entry.value.is_map() ? entry.value.find("content") : nullptr;
-    const Node* source = entry.value.is_map() ? entry.value.find("source") : &entry.value;
+    const YamlNode* content = entry.value.is_map() ? entry.value.find("content") : nullptr;
+    const YamlNode* source = entry.value.is_map() ? entry.value.find("source") : &entry.value;
     if (entry.value.is_map()) {
         for (const Entry& inner : entry.value.entries) {
             if (inner.key != "content" && inner.key != "source") {
@@ -231,7 +231,7 @@ void check_content(
 }
 
 void read_files(const Section& section, const Templates& templates, TrialSpec& trial) {
-    const Node* files = section.get("files");
+    const YamlNode* files = section.get("files");
     if (files == nullptr) {
         return;
     }
@@ -254,7 +254,7 @@ void read_files(const Section& section, const Templates& templates, TrialSpec& t
 
 void read_workdir(const Section& section, const std::string& spec_dir, TrialSpec& trial) {
     trial.workdir = spec_dir;
-    const Node* node = section.get("workdir");
+    const YamlNode* node = section.get("workdir");
     const std::optional<std::string> workdir = section.text("workdir");
     if (!workdir) {
         return;
@@ -298,7 +298,7 @@ void read_choices(const Section& section, TrialSpec& trial) {
          {"mpi", Launch::Mpi}}
     );
     if (launch && *launch != Launch::Single) {
-        const Node* node = section.get("launch");
+        const YamlNode* node = section.get("launch");
         section.problems().add_later(
             node->place, section.path_of("launch"), "'" + node->text + "'"
         );
@@ -307,7 +307,7 @@ void read_choices(const Section& section, TrialSpec& trial) {
 
 /// What contradicts itself between keys.
 void check_trial(const Section& section, const TrialSpec& trial) {
-    const Node* trial_dir = section.get("trial_dir");
+    const YamlNode* trial_dir = section.get("trial_dir");
     if (trial.trial_dir != TrialDir::Never || trial_dir == nullptr) {
         return;
     }
@@ -341,7 +341,7 @@ void read_trial(
     const std::string& spec_dir,
     TrialSpec& trial
 ) {
-    const Node* node = top.get("trial");
+    const YamlNode* node = top.get("trial");
     const Section section(node, "trial", "trial", top.problems());
     if (node != nullptr && !node->is_map()) {
         return;

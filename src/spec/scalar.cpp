@@ -111,7 +111,7 @@ struct Word {
 const std::array<Word, 22>& words() {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-    static const std::array<Word, 22> kWords{{
+    static const std::array<Word, 22> all{{
         {"", {}},
         {"~", {}},
         {"null", {}},
@@ -135,7 +135,7 @@ const std::array<Word, 22>& words() {
         {".NaN", kNan},
         {".NAN", kNan},
     }};
-    return kWords;
+    return all;
 }
 
 struct Unit {
@@ -191,20 +191,20 @@ Value plain_value(std::string_view text) {
     return looks_real(text) ? Value(real_of(text)) : Value(std::string(text));
 }
 
-Value to_value(const Node& node) {
+Value to_value(const YamlNode& node) {
     switch (node.kind) {
-        case Node::Kind::Null:
+        case YamlNode::Kind::Null:
             return {};
-        case Node::Kind::Scalar:
+        case YamlNode::Kind::Scalar:
             return node.quoted ? Value(node.text) : plain_value(node.text);
-        case Node::Kind::List: {
+        case YamlNode::Kind::List: {
             Value::List list;
-            for (const Node& item : node.items) {
+            for (const YamlNode& item : node.items) {
                 list.push_back(to_value(item));
             }
             return list;
         }
-        case Node::Kind::Map: {
+        case YamlNode::Kind::Map: {
             Value::Map map;
             for (const Entry& entry : node.entries) {
                 map.push_back({entry.key, to_value(entry.value)});
@@ -215,7 +215,7 @@ Value to_value(const Node& node) {
     return {};
 }
 
-std::string describe(const Node& node) {
+std::string describe(const YamlNode& node) {
     constexpr std::size_t kLongest = 60;
     if (node.is_list()) {
         return "a list";

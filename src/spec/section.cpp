@@ -3,6 +3,7 @@
 #include "spec/section.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,7 +14,7 @@
 
 namespace muster {
 
-std::string expected(std::string_view what, const Node& found) {
+std::string expected(std::string_view what, const YamlNode& found) {
     return fmt::format("expected {}, found {}", what, describe(found));
 }
 
@@ -42,7 +43,8 @@ std::string unknown_key(std::string_view key, const std::vector<std::string>& kn
     );
 }
 
-std::optional<std::string> read_text(const Node& node, std::string_view path, Problems& problems) {
+std::optional<std::string>
+read_text(const YamlNode& node, std::string_view path, Problems& problems) {
     if (node.is_scalar()) {
         return node.text;
     }
@@ -50,7 +52,7 @@ std::optional<std::string> read_text(const Node& node, std::string_view path, Pr
     return std::nullopt;
 }
 
-Section::Section(const Node* node, std::string path, std::string_view known, Problems& problems)
+Section::Section(const YamlNode* node, std::string path, std::string_view known, Problems& problems)
     : node_(node),
       path_(std::move(path)),
       problems_(&problems) {
@@ -72,26 +74,25 @@ Section::Section(const Node* node, std::string path, std::string_view known, Pro
 
 void Section::check_keys(std::string_view known) const {
     const std::vector<std::string> names = keys_below(known);
+    const std::string prefix = known.empty() ? "" : std::string(known) + ".";
+    // All names are only listed when none is near; those of later versions are then no help.
+    std::vector<std::string> now;
+    std::copy_if(names.begin(), names.end(), std::back_inserter(now), [&](const auto& name) {
+        return !is_later_key(prefix + name);
+    });
     for (const Entry& entry : node_->entries) {
-        const std::string path = path_of(entry.key);
-        if (std::find(names.begin(), names.end(), entry.key) == names.end()) {
-            std::vector<std::string> now;
-            for (const std::string& name : names) {
-                const std::string full = known.empty() ? name : std::string(known) + "." + name;
-                if (!is_later_key(full)) {
-                    now.push_back(name);
-                }
-            }
+        if (is_later_key(prefix + entry.key)) {
+            problems_->add_later(entry.place, path_of(entry.key), "this key");
+        } else if (std::find(now.begin(), now.end(), entry.key) == now.end()) {
             const bool near = !nearest(entry.key, names).empty();
-            problems_->add(entry.place, path, unknown_key(entry.key, near ? names : now));
-        } else if (is_later_key(known.empty() ? entry.key : std::string(known) + "." + entry.key)) {
-            problems_->add_later(entry.place, path, "this key");
+            const std::string message = unknown_key(entry.key, near ? names : now);
+            problems_->add(entry.place, path_of(entry.key), message);
         }
     }
 }
 
-const Node* Section::get(std::string_view key) const {
-    const Node* value = node_ == nullptr ? nullptr : node_->find(key);
+const YamlNode* Section::get(std::string_view key) const {
+    const YamlNode* value = node_ == nullptr ? nullptr : node_->find(key);
     return value == nullptr || value->is_null() ||
                    (value->is_scalar() && to_value(*value).is_null())
                ? nullptr
@@ -102,17 +103,17 @@ std::string Section::path_of(std::string_view key) const {
     return path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key);
 }
 
-void Section::problem(const Node& node, std::string_view key, std::string_view message) const {
+void Section::problem(const YamlNode& node, std::string_view key, std::string_view message) const {
     problems_->add(node.place, path_of(key), message);
 }
 
 std::optional<std::string> Section::text(std::string_view key) const {
-    const Node* value = get(key);
+    const YamlNode* value = get(key);
     return value == nullptr ? std::nullopt : read_text(*value, path_of(key), *problems_);
 }
 
 std::optional<bool> Section::truth(std::string_view key) const {
-    const Node* value = get(key);
+    const YamlNode* value = get(key);
     if (value == nullptr) {
         return std::nullopt;
     }
@@ -125,7 +126,7 @@ std::optional<bool> Section::truth(std::string_view key) const {
 }
 
 std::optional<std::int64_t> Section::whole(std::string_view key, WholeRange range) const {
-    const Node* value = get(key);
+    const YamlNode* value = get(key);
     if (value == nullptr) {
         return std::nullopt;
     }
@@ -139,7 +140,7 @@ std::optional<std::int64_t> Section::whole(std::string_view key, WholeRange rang
 }
 
 std::optional<Duration> Section::duration(std::string_view key, bool zero_allowed) const {
-    const Node* value = get(key);
+    const YamlNode* value = get(key);
     if (value == nullptr) {
         return std::nullopt;
     }
@@ -160,7 +161,7 @@ std::optional<Duration> Section::duration(std::string_view key, bool zero_allowe
 }
 
 std::vector<std::string> Section::texts(std::string_view key) const {
-    const Node* value = get(key);
+    const YamlNode* value = get(key);
     std::vector<std::string> found;
     if (value == nullptr) {
         return found;
@@ -183,7 +184,7 @@ std::vector<std::string> Section::texts(std::string_view key) const {
 
 std::optional<std::size_t>
 Section::index_of_word(std::string_view key, const std::vector<std::string>& names) const {
-    const Node* value = get(key);
+    const YamlNode* value = get(key);
     if (value == nullptr) {
         return std::nullopt;
     }

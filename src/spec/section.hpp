@@ -36,10 +36,10 @@ class Section {
     /// Reads `node` as the section `known` of known_keys(), found at `path` ("resources[1]").
     /// A null node is an empty section. Unknown keys, keys of later versions and a node that is no
     /// map are problems at once.
-    Section(const Node* node, std::string path, std::string_view known, Problems& problems);
+    Section(const YamlNode* node, std::string path, std::string_view known, Problems& problems);
 
     /// The key's value, or nullptr when it is absent or null: the default is meant.
-    const Node* get(std::string_view key) const;
+    const YamlNode* get(std::string_view key) const;
 
     /// Scalars as they were written.
     std::optional<std::string> text(std::string_view key) const;
@@ -55,7 +55,7 @@ class Section {
     Problems& problems() const { return *problems_; }
     /// Where the section is, for what it lacks.
     Place place() const { return place_; }
-    void problem(const Node& node, std::string_view key, std::string_view message) const;
+    void problem(const YamlNode& node, std::string_view key, std::string_view message) const;
 
   private:
     void check_keys(std::string_view known) const;
@@ -63,7 +63,7 @@ class Section {
     std::optional<std::size_t>
     index_of_word(std::string_view key, const std::vector<std::string>& names) const;
 
-    const Node* node_;
+    const YamlNode* node_;
     std::string path_;
     Problems* problems_;
     Place place_;
@@ -72,6 +72,7 @@ class Section {
 template <class T>
 std::optional<T> Section::one_of(std::string_view key, const std::vector<Named<T>>& names) const {
     std::vector<std::string> words;
+    words.reserve(names.size());
     for (const Named<T>& name : names) {
         words.emplace_back(name.name);
     }
@@ -80,10 +81,11 @@ std::optional<T> Section::one_of(std::string_view key, const std::vector<Named<T
 }
 
 /// "expected a map, found the number 3".
-std::string expected(std::string_view what, const Node& found);
+std::string expected(std::string_view what, const YamlNode& found);
 
 /// A scalar as it was written; anything else is a problem.
-std::optional<std::string> read_text(const Node& node, std::string_view path, Problems& problems);
+std::optional<std::string>
+read_text(const YamlNode& node, std::string_view path, Problems& problems);
 
 /// "a, b and c".
 std::string listed(const std::vector<std::string>& words, std::string_view last = "and");

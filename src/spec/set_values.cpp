@@ -21,8 +21,8 @@ bool has_free_keys(std::string_view section) {
     return std::find(kFree.begin(), kFree.end(), section) != kFree.end();
 }
 
-Node& member(Node& map, const std::string& key, Place place) {
-    if (Node* found = map.find(key)) {
+YamlNode& member(YamlNode& map, const std::string& key, Place place) {
+    if (YamlNode* found = map.find(key)) {
         return *found;
     }
     map.entries.push_back({key, place, {}});
@@ -31,13 +31,13 @@ Node& member(Node& map, const std::string& key, Place place) {
 }
 
 /// The node of a key of the space: "a/b" is where the file has it, joined or nested.
-Node& space_member(Node& space, const std::string& key, Place place) {
-    if (Node* found = space.find(key)) {
+YamlNode& space_member(YamlNode& space, const std::string& key, Place place) {
+    if (YamlNode* found = space.find(key)) {
         return *found;
     }
     for (std::size_t slash = key.find('/'); slash != std::string::npos;
          slash = key.find('/', slash + 1)) {
-        Node* group = space.find(key.substr(0, slash));
+        YamlNode* group = space.find(key.substr(0, slash));
         if (group != nullptr && group->is_map()) {
             return space_member(*group, key.substr(slash + 1), place);
         }
@@ -48,13 +48,13 @@ Node& space_member(Node& space, const std::string& key, Place place) {
 /// Sets the places of a whole value, so that problems in it name the --set.
 class Setter {
   public:
-    Setter(Node& root, Problems& problems, Place place)
+    Setter(YamlNode& root, Problems& problems, Place place)
         : root_(root),
           problems_(problems),
           place_(place) {}
 
-    void set(const std::string& key, Node value) {
-        Node* map = &root_;
+    void set(const std::string& key, YamlNode value) {
+        YamlNode* map = &root_;
         std::string section;
         std::string rest = key;
         while (true) {
@@ -67,7 +67,7 @@ class Setter {
                 problems_.add(place_, "", "the key is not complete; write key=value");
                 return;
             }
-            Node& inner =
+            YamlNode& inner =
                 section == "space" ? space_member(*map, name, place_) : member(*map, name, place_);
             if (is_last) {
                 replace(*map, inner, std::move(value));
@@ -81,9 +81,9 @@ class Setter {
 
   private:
     /// Makes an absent section a map; false when it is something else.
-    bool enter(Node& node, const std::string& section) {
+    bool enter(YamlNode& node, const std::string& section) {
         if (node.is_null()) {
-            node.kind = Node::Kind::Map;
+            node.kind = YamlNode::Kind::Map;
             node.place = place_;
         }
         if (!node.is_map()) {
@@ -96,7 +96,7 @@ class Setter {
         return node.is_map();
     }
 
-    void replace(Node& map, Node& inner, Node value) {
+    void replace(YamlNode& map, YamlNode& inner, YamlNode value) {
         for (Entry& entry : map.entries) {
             if (&entry.value == &inner) {
                 entry.place = place_;
@@ -106,14 +106,14 @@ class Setter {
         inner = std::move(value);
     }
 
-    Node& root_;
+    YamlNode& root_;
     Problems& problems_;
     Place place_;
 };
 
 }  // namespace
 
-void apply_sets(const std::vector<std::string>& sets, Node& root, Problems& problems) {
+void apply_sets(const std::vector<std::string>& sets, YamlNode& root, Problems& problems) {
     for (std::size_t index = 0; index < sets.size(); ++index) {
         const Place place{1, 1, static_cast<std::uint32_t>(index + 1)};
         const std::string& set = sets[index];
@@ -122,7 +122,7 @@ void apply_sets(const std::vector<std::string>& sets, Node& root, Problems& prob
             problems.add(place, "", "expected key=value, such as trial.time_limit=10m");
             continue;
         }
-        Node value;
+        YamlNode value;
         if (read_document(set.substr(equals + 1), value, problems, place.set)) {
             Setter(root, problems, place).set(set.substr(0, equals), std::move(value));
         }

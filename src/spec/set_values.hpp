@@ -15,6 +15,6 @@ namespace muster {
 /// Puts every value of `sets` into `root`, in order. Keys have dots between sections
 /// ("trial.time_limit=10m"); below `space`, `trial.env` and other maps with free keys the rest is
 /// one key ("space.augment/flip=true"). A value is YAML; none is null, which means the default.
-void apply_sets(const std::vector<std::string>& sets, Node& root, Problems& problems);
+void apply_sets(const std::vector<std::string>& sets, YamlNode& root, Problems& problems);
 
 }  // namespace muster
