@@ -26,7 +26,8 @@ struct ConfigSchema {
     friend bool operator==(const ConfigSchema&, const ConfigSchema&) = default;
 };
 
-/// The values chosen for one trial. A key whose `when` does not hold has no value.
+/// The values chosen for one trial. A key whose `when` does not hold has no value. A config never
+/// changes, so that copies share what it holds.
 class Config {
   public:
     Config() = default;
@@ -44,7 +45,8 @@ class Config {
     std::vector<ValueMember> members() const;
 
     const std::shared_ptr<const ConfigSchema>& schema() const { return schema_; }
-    const std::vector<std::optional<Value>>& values() const { return values_; }
+    /// In the order of the schema's keys.
+    const std::vector<std::optional<Value>>& values() const;
     bool empty() const;
 
     /// Same keys with the same values in the same order.
@@ -52,7 +54,7 @@ class Config {
 
   private:
     std::shared_ptr<const ConfigSchema> schema_;
-    std::vector<std::optional<Value>> values_;
+    std::shared_ptr<const std::vector<std::optional<Value>>> values_;
 };
 
 /// One JSON object, nested again: {"lr": 0.1, "augment": {"flip": true}}. When both "a" and "a/b"

@@ -16,6 +16,7 @@ namespace {
 
 std::vector<BundleView> views_of(const HeadState& head, const Placement& placement) {
     std::vector<BundleView> views;
+    views.reserve(placement.bundles.size());
     for (std::size_t index = 0; index < placement.bundles.size(); ++index) {
         const BundlePlacement& bundle = placement.bundles[index];
         const NodeRecord& node = head.nodes.at(bundle.node);
@@ -36,9 +37,9 @@ Start start_message(const HeadState& head, TrialId id, const Trial& trial) {
     Start start;
     start.key = {id, progress.running->attempt, MemberId{0}};
     start.config = trial.config;
-    start.cores = head.cluster.cores_of(placement, 0);
-    start.last_step = progress.last_step;
     start.bundles = views_of(head, placement);
+    start.cores = start.bundles.front().cores;
+    start.last_step = progress.last_step;
     start.cpu = own.bundle.cpu;
     start.gpu = own.bundle.gpu;
     start.memory_limit_bytes = own.bundle.memory_bytes;

@@ -29,9 +29,9 @@ std::optional<std::size_t> ConfigSchema::index_of(std::string_view key) const {
 
 Config::Config(std::shared_ptr<const ConfigSchema> schema, std::vector<std::optional<Value>> values)
     : schema_(std::move(schema)),
-      values_(std::move(values)) {
+      values_(std::make_shared<const std::vector<std::optional<Value>>>(std::move(values))) {
     check(
-        schema_ != nullptr && schema_->keys.size() == values_.size(),
+        schema_ != nullptr && schema_->keys.size() == values_->size(),
         "a config has one value or none for each key of its schema"
     );
 }
@@ -51,28 +51,33 @@ const Value* Config::find(std::string_view key) const {
         return nullptr;
     }
     const std::optional<std::size_t> index = schema_->index_of(key);
-    return index && values_[*index] ? &*values_[*index] : nullptr;
+    return index && (*values_)[*index] ? &*(*values_)[*index] : nullptr;
 }
 
 std::vector<ValueMember> Config::members() const {
     std::vector<ValueMember> members;
-    for (std::size_t index = 0; index < values_.size(); ++index) {
-        if (values_[index]) {
-            members.push_back({schema_->keys[index], *values_[index]});
+    for (std::size_t index = 0; index < values().size(); ++index) {
+        if (const std::optional<Value>& value = values()[index]) {
+            members.push_back({schema_->keys[index], *value});
         }
     }
     return members;
 }
 
+const std::vector<std::optional<Value>>& Config::values() const {
+    static const std::vector<std::optional<Value>> none;
+    return values_ == nullptr ? none : *values_;
+}
+
 bool Config::empty() const {
-    return std::none_of(values_.begin(), values_.end(), [](const auto& value) {
+    return std::none_of(values().begin(), values().end(), [](const auto& value) {
         return value.has_value();
     });
 }
 
 bool operator==(const Config& left, const Config& right) {
     if (left.schema_ == right.schema_) {
-        return left.values_ == right.values_;
+        return left.values_ == right.values_ || left.values() == right.values();
     }
     return left.members() == right.members();
 }
