@@ -39,7 +39,7 @@ struct Agent::State {
     AgentOptions options;
     NodeInventory inventory;
     std::optional<Setup> setup;
-    std::map<MemberKey, Member> members;
+    std::map<MemberKey, AgentMember> members;
     // Members by when they must be looked at. A member's place may be early, never late, so that
     // a report does not move it.
     std::set<std::pair<TimePoint, MemberKey>> deadlines;
@@ -63,15 +63,15 @@ struct Agent::State {
     void take(const SetCores& message, TimePoint now);
     void take(const Dismiss& message, TimePoint now);
 
-    Member* find(const MemberKey& key);
+    AgentMember* find(const MemberKey& key);
     void add_member(const Start& start, TimePoint now);
     void refuse(const MemberKey& key, std::string why);
     void tell(FromAgent message);
     void remark(const MemberKey& key, std::string text);
-    void schedule(Member& member);
-    void look_at(Member& member, TimePoint now);
-    void end_by_limit(Member& member, EndCause limit);
-    void check_objective(Member& member, const std::vector<ValueMember>& metrics);
+    void schedule(AgentMember& member);
+    void look_at(AgentMember& member, TimePoint now);
+    void end_by_limit(AgentMember& member, EndCause limit);
+    void check_objective(AgentMember& member, const std::vector<ValueMember>& metrics);
     void leave();
 };
 
@@ -114,7 +114,7 @@ void Agent::State::take(const Start& message, TimePoint now) {
 
 void Agent::State::add_member(const Start& start, TimePoint now) {
     const TrialSpec& spec = *setup->trial;
-    Member& member = members[start.key];
+    AgentMember& member = members[start.key];
     member.key = start.key;
     member.grace = spec.grace;
     member.last_step = start.last_step;
@@ -128,7 +128,7 @@ void Agent::State::add_member(const Start& start, TimePoint now) {
 }
 
 void Agent::State::take(const Stop& message, TimePoint now) {
-    Member* member = find(message.key);
+    AgentMember* member = find(message.key);
     if (member == nullptr || member->limit || !hardens(message.kind, member->asked) ||
         planted(PlantedFault::StopIgnored)) {
         return;
@@ -192,7 +192,7 @@ void Agent::State::on(const MemberStarted& event, TimePoint /*now*/) {
 }
 
 void Agent::State::on(const MemberEnded& event, TimePoint now) {
-    Member* member = find(event.key);
+    AgentMember* member = find(event.key);
     if (member == nullptr) {
         return;
     }
@@ -208,7 +208,7 @@ void Agent::State::on(const MemberEnded& event, TimePoint now) {
 }
 
 void Agent::State::on(const ReportArrived& event, TimePoint now) {
-    Member* member = find(event.key);
+    AgentMember* member = find(event.key);
     if (member == nullptr) {
         return;
     }
@@ -240,7 +240,7 @@ void Agent::State::on(const ReportArrived& event, TimePoint now) {
     }
 }
 
-void Agent::State::check_objective(Member& member, const std::vector<ValueMember>& metrics) {
+void Agent::State::check_objective(AgentMember& member, const std::vector<ValueMember>& metrics) {
     if (!setup->objective || member.said_no_objective) {
         return;
     }
@@ -260,7 +260,7 @@ void Agent::State::check_objective(Member& member, const std::vector<ValueMember
 }
 
 void Agent::State::on(const ReportRefused& event, TimePoint /*now*/) {
-    Member* member = find(event.key);
+    AgentMember* member = find(event.key);
     if (member == nullptr || member->refusals == kRefusalsTold) {
         return;
     }
@@ -275,7 +275,7 @@ void Agent::State::on(const AgentTick& /*event*/, TimePoint now) {
         next_heartbeat = now + options.heartbeat;
     }
     while (!deadlines.empty() && deadlines.begin()->first <= now) {
-        Member& member = members.at(deadlines.begin()->second);
+        AgentMember& member = members.at(deadlines.begin()->second);
         deadlines.erase(deadlines.begin());
         member.wake = kNever;
         look_at(member, now);
@@ -283,7 +283,7 @@ void Agent::State::on(const AgentTick& /*event*/, TimePoint now) {
     }
 }
 
-void Agent::State::look_at(Member& member, TimePoint now) {
+void Agent::State::look_at(AgentMember& member, TimePoint now) {
     if (now >= member.flush_at) {
         if (auto held = release_held(member, options.reports_per_second, now)) {
             tell(std::move(*held));
@@ -301,7 +301,7 @@ void Agent::State::look_at(Member& member, TimePoint now) {
     }
 }
 
-void Agent::State::end_by_limit(Member& member, EndCause limit) {
+void Agent::State::end_by_limit(AgentMember& member, EndCause limit) {
     member.time_limit_at = kNever;
     member.report_due = kNever;
     member.patience_ends = kNever;
@@ -317,7 +317,7 @@ void Agent::State::end_by_limit(Member& member, EndCause limit) {
     commands.emplace_back(EndMember{member.key, StopKind::Kill});
 }
 
-Member* Agent::State::find(const MemberKey& key) {
+AgentMember* Agent::State::find(const MemberKey& key) {
     const auto found = members.find(key);
     return found == members.end() ? nullptr : &found->second;
 }
@@ -336,7 +336,7 @@ void Agent::State::remark(const MemberKey& key, std::string text) {
     tell(Remark{key, std::move(text)});
 }
 
-void Agent::State::schedule(Member& member) {
+void Agent::State::schedule(AgentMember& member) {
     const TimePoint due = member.due();
     if (leaving || due >= member.wake) {
         return;

@@ -44,7 +44,7 @@ std::string limit_text(EndCause limit, const TrialSpec& spec) {
 
 }  // namespace
 
-TimePoint Member::due() const {
+TimePoint AgentMember::due() const {
     return std::min({time_limit_at, report_due, patience_ends, flush_at});
 }
 
@@ -52,7 +52,7 @@ bool hardens(StopKind kind, const std::optional<StopKind>& asked) {
     return !asked || hardness(kind) > hardness(*asked);
 }
 
-Outcome told_outcome(const Member& member, const TrialSpec& spec, const Outcome& seen) {
+Outcome told_outcome(const AgentMember& member, const TrialSpec& spec, const Outcome& seen) {
     if (member.limit) {
         return {*member.limit, seen.code, limit_text(*member.limit, spec)};
     }
@@ -88,7 +88,7 @@ take_step(std::vector<ValueMember>& metrics, const std::string& time_attr, doubl
 // The generic cell rate algorithm: `paid_until` runs ahead of now by one spacing for each report
 // passed on, and by at most a second.
 std::optional<Reported>
-pass_or_hold(Member& member, Reported report, std::uint32_t per_second, TimePoint now) {
+pass_or_hold(AgentMember& member, Reported report, std::uint32_t per_second, TimePoint now) {
     const Duration spacing = spacing_of(per_second);
     const TimePoint may_pass_at = member.paid_until - (kSecond - spacing);
     if (member.held) {
@@ -105,7 +105,7 @@ pass_or_hold(Member& member, Reported report, std::uint32_t per_second, TimePoin
     return std::nullopt;
 }
 
-std::optional<Reported> release_held(Member& member, std::uint32_t per_second, TimePoint now) {
+std::optional<Reported> release_held(AgentMember& member, std::uint32_t per_second, TimePoint now) {
     member.flush_at = kNever;
     std::optional<Reported> held = std::move(member.held);
     member.held.reset();

@@ -20,7 +20,7 @@
 
 namespace muster {
 
-struct Member {
+struct AgentMember {
     MemberKey key;
     Duration grace{0};
 
@@ -55,7 +55,7 @@ struct Member {
 bool hardens(StopKind kind, const std::optional<StopKind>& asked);
 
 /// How the end of `member` is told to the head.
-Outcome told_outcome(const Member& member, const TrialSpec& spec, const Outcome& seen);
+Outcome told_outcome(const AgentMember& member, const TrialSpec& spec, const Outcome& seen);
 
 /// Takes the step out of `metrics`: the number of the key `time_attr`, or of "step", else the
 /// step after `last_step`. `bad` says that the key was there with something else than a number.
@@ -70,9 +70,9 @@ take_step(std::vector<ValueMember>& metrics, const std::string& time_attr, doubl
 /// `per_second`, for more than a second's worth of them. A held report that is replaced is counted
 /// in its successor.
 std::optional<Reported>
-pass_or_hold(Member& member, Reported report, std::uint32_t per_second, TimePoint now);
+pass_or_hold(AgentMember& member, Reported report, std::uint32_t per_second, TimePoint now);
 
 /// The held report, if there is one; it counts as passed on at `now`.
-std::optional<Reported> release_held(Member& member, std::uint32_t per_second, TimePoint now);
+std::optional<Reported> release_held(AgentMember& member, std::uint32_t per_second, TimePoint now);
 
 }  // namespace muster
