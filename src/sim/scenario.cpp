@@ -335,6 +335,7 @@ Scenario random_scenario(std::uint64_t seed) {
     scenario.searcher_delay = dice.one_of<DurationRange>(
         {{Duration{0}, Duration{0}}, {thinking, thinking}, {Duration{0}, seconds{5}}}
     );
+    scenario.process_delay = {milliseconds{1}, milliseconds{5}};
     scenario.node_start = {milliseconds{0}, seconds{1}};
     scenario.faults = random_faults(dice, trials);
     scenario.bound = std::chrono::hours{8};

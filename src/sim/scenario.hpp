@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "muster/experiment.hpp"
@@ -17,12 +18,6 @@
 #include "sim/trial_script.hpp"
 
 namespace muster {
-
-/// A duration drawn evenly between two ends.
-struct DurationRange {
-    Duration from{0};
-    Duration to{0};
-};
 
 enum class FaultKind {
     /// A node dies with everything on it; it comes back later, perhaps before anyone noticed.
@@ -62,9 +57,13 @@ struct Scenario {
     DurationRange disk_delay;
     /// Of the searcher's answer.
     DurationRange searcher_delay;
+    /// From a launch until the process runs, and from SIGKILL until nothing is left.
+    DurationRange process_delay;
     /// From the begin of a run until a node's agent says Hello.
     DurationRange node_start;
     std::vector<Fault> faults;
+    /// The searcher gives no more configs than these.
+    std::uint64_t most_trials = std::numeric_limits<std::uint64_t>::max();
     /// Virtual time after which an experiment that has not ended never will.
     Duration bound = std::chrono::hours{24 * 365};
     /// One for each config of an undisturbed run. Nothing is watched when it is empty.

@@ -47,13 +47,13 @@ struct ResourceUse {
     friend bool operator==(const ResourceUse&, const ResourceUse&) = default;
 };
 
-struct NodeUse {
+struct SimulatedNodeUse {
     std::string name;
     std::vector<ResourceUse> resources;
     /// What was there, in rows in which nothing overlaps; each row ascending.
     std::vector<std::vector<SimulatedStay>> lanes;
 
-    friend bool operator==(const NodeUse&, const NodeUse&) = default;
+    friend bool operator==(const SimulatedNodeUse&, const SimulatedNodeUse&) = default;
 };
 
 struct SimulationReport {
@@ -67,7 +67,7 @@ struct SimulationReport {
     double mean_at_once = 0;
     /// The whole cluster, and what the whole run shares.
     std::vector<ResourceUse> resources;
-    std::vector<NodeUse> nodes;
+    std::vector<SimulatedNodeUse> nodes;
 
     friend bool operator==(const SimulationReport&, const SimulationReport&) = default;
 };

@@ -40,9 +40,15 @@ TimePoint next_of(const SimulatedMember& member) {
 
 }  // namespace
 
-SimulatedNode::SimulatedNode(NodeInventory inventory, AgentOptions options, RandomStream random)
+SimulatedNode::SimulatedNode(
+    NodeInventory inventory,
+    AgentOptions options,
+    DurationRange process_delay,
+    RandomStream random
+)
     : inventory_(std::move(inventory)),
       options_(std::move(options)),
+      process_delay_(process_delay),
       random_(random) {}
 
 void SimulatedNode::start(std::uint32_t incarnation, TimePoint now) {
@@ -122,7 +128,7 @@ void SimulatedNode::carry_out(const AgentCommand& command, const TrialModel& mod
             [](const Rebind&) {},
             [&](const TellMemberToStop& tell) {
                 if (members_.at(tell.key).script.ends_when_told) {
-                    const TimePoint soon = now + draw(milliseconds{1}, milliseconds{800});
+                    const TimePoint soon = now + draw({milliseconds{1}, milliseconds{800}});
                     leave_at(tell.key, {EndCause::Exited, 0, ""}, soon);
                 }
             },
@@ -138,19 +144,19 @@ void SimulatedNode::launch(const LaunchPlan& plan, const TrialModel& model, Time
     member.grace = plan.grace;
     member.launched = now;
     member.next = kNever;
-    move_to(plan.key, member, now + draw(milliseconds{1}, milliseconds{3}));
+    move_to(plan.key, member, now + draw(process_delay_));
 }
 
 void SimulatedNode::end_member(const EndMember& command, TimePoint now) {
     const SimulatedMember& member = members_.at(command.key);
-    const TimePoint at_once = now + draw(milliseconds{1}, milliseconds{5});
+    const TimePoint at_once = now + draw(process_delay_);
     const Outcome killed{EndCause::Signalled, kSigKill, ""};
     if (command.kind == StopKind::Kill) {
         leave_at(command.key, killed, at_once);
     } else if (member.script.ignores_term) {
         leave_at(command.key, killed, at_once + member.grace);
     } else {
-        const TimePoint soon = now + draw(milliseconds{1}, milliseconds{200});
+        const TimePoint soon = now + draw({milliseconds{1}, milliseconds{200}});
         leave_at(command.key, {EndCause::Signalled, kSigTerm, ""}, soon);
     }
 }
@@ -249,9 +255,9 @@ void SimulatedNode::move_to(const MemberKey& key, SimulatedMember& member, TimeP
     due_.emplace(next, key);
 }
 
-Duration SimulatedNode::draw(Duration from, Duration to) {
-    const auto range = static_cast<std::uint64_t>((to - from).count()) + 1;
-    return from + Duration{static_cast<std::int64_t>(random_.below(range))};
+Duration SimulatedNode::draw(DurationRange range) {
+    const auto width = static_cast<std::uint64_t>((range.to - range.from).count()) + 1;
+    return range.from + Duration{static_cast<std::int64_t>(random_.below(width))};
 }
 
 }  // namespace muster

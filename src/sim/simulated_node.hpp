@@ -37,7 +37,13 @@ struct SimulatedMember {
 
 class SimulatedNode {
   public:
-    SimulatedNode(NodeInventory inventory, AgentOptions options, RandomStream random);
+    /// `process_delay` is what a launch takes, and a kill.
+    SimulatedNode(
+        NodeInventory inventory,
+        AgentOptions options,
+        DurationRange process_delay,
+        RandomStream random
+    );
 
     /// The node's process begins with a new agent. REQUIRES: !is_up().
     void start(std::uint32_t incarnation, TimePoint now);
@@ -77,10 +83,11 @@ class SimulatedNode {
     /// The member will end so at `when`, unless it was to end earlier.
     void leave_at(const MemberKey& key, Outcome outcome, TimePoint when);
     void move_to(const MemberKey& key, SimulatedMember& member, TimePoint next);
-    Duration draw(Duration from, Duration to);
+    Duration draw(DurationRange range);
 
     NodeInventory inventory_;
     AgentOptions options_;
+    DurationRange process_delay_;
     RandomStream random_;
     std::optional<Agent> agent_;
     std::uint32_t incarnation_ = 0;

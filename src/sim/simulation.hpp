@@ -38,6 +38,8 @@ struct TimedFact {
 struct SimulationResult {
     /// The promise that was broken and how; nothing when all were kept.
     std::optional<std::string> violation;
+    /// Why the searcher could give no further config; nothing when it could.
+    std::optional<Error> search_error;
     /// The last events, in words, when the scenario asked for them.
     std::vector<std::string> log;
     std::uint64_t events = 0;

@@ -14,6 +14,12 @@
 
 namespace muster {
 
+/// A duration drawn evenly between two ends, both included.
+struct DurationRange {
+    Duration from{0};
+    Duration to{0};
+};
+
 struct TrialScript {
     /// From its start to its end, unless something ends it before.
     Duration duration = std::chrono::seconds{1};
