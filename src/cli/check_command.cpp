@@ -30,7 +30,7 @@ nodes_to_check(const CheckCommand& command, const ExperimentSpec& spec) {
 
 /// How many trials of one shape run at once on the idle cluster.
 std::size_t
-fits_at_once(Cluster cluster, const ExperimentSpec& spec, const PlacementGroupSpec& group) {
+fits_at_once(Cluster& cluster, const ExperimentSpec& spec, const PlacementGroupSpec& group) {
     // All that a cluster of thousands of nodes runs is not worth counting one by one.
     constexpr std::uint32_t kMost = 10'000;
     const std::int64_t limit = spec.max_concurrent_trials;
@@ -41,6 +41,9 @@ fits_at_once(Cluster cluster, const ExperimentSpec& spec, const PlacementGroupSp
             break;
         }
         cluster.reserve(TrialId{count++}, *placement);
+    }
+    for (std::uint32_t trial = 0; trial < count; ++trial) {
+        cluster.release(TrialId{trial});
     }
     return count;
 }
@@ -60,7 +63,7 @@ std::string conditions_text(const Conditions& conditions) {
 }
 
 /// Prints each request and whether it fits; returns the first that does not.
-std::optional<Error> print_requests(const Cluster& cluster, const ExperimentSpec& spec) {
+std::optional<Error> print_requests(Cluster& cluster, const ExperimentSpec& spec) {
     std::optional<Error> first;
     TextTable table({"request", "for", "at once"});
     for (const ResourceAlternative& alternative : spec.resources) {
