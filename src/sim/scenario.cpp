@@ -277,7 +277,7 @@ std::vector<Fault> random_faults(Dice& dice, std::size_t trials) {
     if (dice.chance(0.3)) {
         return faults;
     }
-    const std::int64_t count = dice.between(1, 5);
+    const std::int64_t count = dice.chance(0.3) ? dice.between(6, 20) : dice.between(1, 5);
     const auto events = static_cast<std::int64_t>(trials * 10);
     for (std::int64_t i = 0; i < count; ++i) {
         const auto kind = dice.one_of<FaultKind>(
@@ -291,7 +291,9 @@ std::vector<Fault> random_faults(Dice& dice, std::size_t trials) {
              FaultKind::HeadDies,
              FaultKind::RunCancelled,
              FaultKind::RunInterrupted,
-             FaultKind::TrialCrashes}
+             FaultKind::TrialCrashes,
+             FaultKind::EndComesLate,
+             FaultKind::EndComesLate}
         );
         faults.push_back({kind, static_cast<std::uint64_t>(dice.between(1, events))});
     }

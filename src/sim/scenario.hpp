@@ -35,6 +35,8 @@ enum class FaultKind {
     RunInterrupted,
     /// A trial's process is killed by something.
     TrialCrashes,
+    /// The end of an attempt is told again, long after, while its trial runs in another.
+    EndComesLate,
 };
 
 /// Strikes after so many events of the simulation.

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// simulation_head - the head's side: events go in, facts to the disk, commands out when the facts
+// that they wait for are there; and what ends with the head when it goes.
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.hpp"
+#include "base/overloaded.hpp"
+#include "sim/simulation_state.hpp"
+#include "wire/codec.hpp"
+
+namespace muster {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Everything but what is sent to a node is one receiver.
+constexpr std::int64_t kNoNode = -1;
+
+BasicSearcher make_searcher(const ExperimentSpec& spec) {
+    auto made = BasicSearcher::make(spec.space, spec.search, spec.num_samples, spec.seed);
+    check(made.ok(), "a simulated space can be sampled");
+    return std::move(made).value();
+}
+
+}  // namespace
+
+void Simulation::State::on(RunBegins& /*event*/) {
+    check(!side && all_down(), "a run begins after the one before it");
+    ++result.runs;
+    side.emplace(SimulatedHead{restored_head(), make_searcher(scenario.spec), {}, {}, kNever, {}});
+    side->searcher.skip(side->head.trial_count());
+    watch.run_begins(journal.facts());
+    journal.begin_run();
+    for (std::size_t index = 0; index < places.size(); ++index) {
+        const NodeId id{static_cast<std::uint32_t>(index)};
+        push(now + draw(scenario.node_start), NodeStarts{id, run_number});
+    }
+    step(Reconcile{});
+}
+
+Head Simulation::State::restored_head() {
+    const BasicSearcher searcher = make_searcher(scenario.spec);
+    Head head(scenario.spec, scenario.options, searcher.total_trials());
+    for (const Fact& fact : journal.facts()) {
+        if (const Status status = head.restore(fact, now); !status) {
+            watch.violate("No fact contradicts those before it.", status.error().message);
+        }
+    }
+    return head;
+}
+
+void Simulation::State::step(const Event& event) {
+    Step taken = side->head.handle(event, now);
+    head_stepped = true;
+    journal.append(taken.facts);
+    for (const Fact& fact : taken.facts) {
+        result.facts.push_back({now, fact});
+        if (const auto* ended = std::get_if<AttemptEnded>(&fact); ended != nullptr && watched) {
+            last_ended[ended->trial] = *ended;
+        }
+    }
+    if (watched) {
+        watch.head_stepped(side->head, event, taken);
+    }
+    for (Command& command : taken.commands) {
+        const auto* to = std::get_if<Send>(&command.action);
+        const std::int64_t receiver = to == nullptr ? kNoNode : std::int64_t{to->node.value};
+        side->waiting[receiver].push_back(std::move(command));
+    }
+    release_commands();
+    after_head();
+}
+
+void Simulation::State::release_commands() {
+    const std::uint64_t durable = journal.durable_of_run();
+    for (auto& [receiver, commands] : side->waiting) {
+        while (!commands.empty() && commands.front().after_facts <= durable) {
+            const Command command = std::move(commands.front());
+            commands.pop_front();
+            carry_out(command);
+        }
+    }
+}
+
+void Simulation::State::carry_out(const Command& command) {
+    watch.carried_out(command);
+    std::visit(
+        Overloaded{
+            [&](const Send& message) { send(message); },
+            [&](const Ask& asked) { ask(asked); },
+            [&](const Leave& leave) { side->leave = leave; },
+            [](const Tell&) {},
+            [](const Note&) {},
+            [](const Announce&) {}},
+        command.action
+    );
+}
+
+void Simulation::State::ask(const Ask& ask) {
+    const std::uint64_t left = scenario.most_trials - side->head.trial_count();
+    const auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(ask.count, left));
+    auto suggested = side->searcher.suggest(count);
+    Suggestion suggestion;
+    if (suggested) {
+        suggestion = std::move(suggested).value();
+        suggestion.exhausted = suggestion.exhausted || count == left;
+    } else {
+        result.search_error = suggested.error();
+        suggestion.exhausted = true;
+    }
+    push(now + draw(scenario.searcher_delay), SearcherAnswers{run_number, std::move(suggestion)});
+}
+
+void Simulation::State::send(const Send& send) {
+    const auto counted = side->counted.find(send.node);
+    // Nothing is sent to a node that was declared lost.
+    if (counted == side->counted.end()) {
+        return;
+    }
+    NodeSide& to = place(send.node);
+    to.last_to_agent = std::max(to.last_to_agent, now + message_delay(to));
+    push(to.last_to_agent, FrameToAgent{send.node, counted->second, encode(send.message)});
+}
+
+void Simulation::State::after_head() {
+    if (side->leave) {
+        head_leaves();
+        return;
+    }
+    if (journal.begin_flush()) {
+        push(now + draw(scenario.disk_delay), FlushEnds{run_number});
+    }
+    const TimePoint deadline = side->head.next_deadline();
+    if (deadline < side->wake_queued) {
+        side->wake_queued = std::max(deadline, now);
+        push(deadline, HeadWakes{run_number});
+    }
+}
+
+void Simulation::State::head_leaves() {
+    const RunEnd end = side->leave->end;
+    result.leave = side->leave;
+    over = !watched || end == RunEnd::Finished || end == RunEnd::TimeBudget;
+    if (watched) {
+        watch.check_facts(side->head, restored_head());
+        if (end == RunEnd::Infeasible && !nodes_were_lost) {
+            watch.violate("What fits the idle cluster is feasible.", side->leave->reason);
+        }
+        if (over) {
+            std::vector<Config> configs;
+            const std::uint64_t total = side->searcher.total_trials().value_or(0);
+            for (std::uint64_t index = 0; index < total; ++index) {
+                configs.push_back(side->searcher.config_at(index).value());
+            }
+            watch.check_end(side->head, journal.facts(), configs, scenario.expected);
+        }
+    }
+    replace_head();
+}
+
+/// The head is gone. Agents notice, and once they are gone too a new run begins.
+void Simulation::State::replace_head() {
+    journal.crash(side->leave ? 0 : pick(journal.not_durable() + 1));
+    side.reset();
+    ++run_number;
+    nodes_were_lost = false;
+    for (NodeSide& which : places) {
+        if (which.node.is_up()) {
+            const Duration delay = draw(milliseconds{0}, milliseconds{2000});
+            push(now + delay, HeadLossNoticed{id_of(which), which.life});
+        }
+    }
+    begin_next_if_down();
+}
+
+void Simulation::State::on(HeadWakes& event) {
+    if (!is_run(event.run)) {
+        return;
+    }
+    side->wake_queued = kNever;
+    if (side->head.next_deadline() <= now) {
+        step(Tick{});
+    } else {
+        after_head();
+    }
+}
+
+void Simulation::State::on(FlushEnds& event) {
+    if (is_run(event.run)) {
+        journal.end_flush();
+        release_commands();
+        after_head();
+    }
+}
+
+void Simulation::State::on(SearcherAnswers& event) {
+    if (is_run(event.run)) {
+        step(Suggested{std::move(event.suggestion.configs), event.suggestion.exhausted});
+    }
+}
+
+void Simulation::State::on(NodeLossNoticed& event) {
+    const bool counts =
+        side && side->counted.count(event.node) != 0 && side->counted[event.node] == event.life;
+    if (counts) {
+        lose_node(event.node);
+    }
+}
+
+void Simulation::State::lose_node(NodeId id) {
+    nodes_were_lost = true;
+    side->counted.erase(id);
+    side->waiting.erase(std::int64_t{id.value});
+    watch.node_gone(id);
+    step(NodeLost{id});
+}
+
+void Simulation::State::on(FrameToHead& event) {
+    const NodeSide& from = place(event.node);
+    const bool is_cut = event.life == from.cut_life && now > from.cut_at;
+    if (!is_run(event.run) || is_cut) {
+        return;
+    }
+    auto messages = decode_from_agent(event.bytes);
+    if (!messages) {
+        watch.violate("What was encoded is decoded.", messages.error().message);
+        return;
+    }
+    for (const FromAgent& message : *messages) {
+        if (is_run(event.run)) {
+            take_message(event.node, event.life, message);
+        }
+    }
+}
+
+void Simulation::State::take_message(NodeId id, std::uint32_t life, const FromAgent& message) {
+    const NodeSide& from = place(id);
+    if (std::holds_alternative<Hello>(message)) {
+        const auto known = side->counted.find(id);
+        if (known != side->counted.end()) {
+            // It came back before it was missed.
+            nodes_were_lost = true;
+            watch.node_gone(id);
+        }
+        side->waiting.erase(std::int64_t{id.value});
+        side->counted[id] = life;
+    } else if (const auto* ended = std::get_if<Ended>(&message)) {
+        const auto counted = side->counted.find(id);
+        const bool counts = counted != side->counted.end() && counted->second == life;
+        if (counts && from.life == life && from.node.is_up()) {
+            watch.reports_made(ended->key.attempt, from.node.reports_made(ended->key.attempt));
+        }
+    }
+    step(AgentSaid{id, message});
+}
+
+}  // namespace muster
