@@ -14,7 +14,7 @@ import sys
 import warnings
 
 # Run from the source tree: the module need not be installed.
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python", "src"))
 
 import muster
 from sklearn.datasets import load_digits

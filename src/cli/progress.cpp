@@ -18,20 +18,6 @@ void append_count(std::string& text, std::uint64_t count, std::string_view what)
     }
 }
 
-/// Every state that some trial is in.
-std::string counts_text(const HeadSummary& summary) {
-    std::string text;
-    append_count(text, summary.running, "running");
-    append_count(text, summary.stopping, "stopping");
-    append_count(text, summary.paused, "paused");
-    append_count(text, summary.pending, "waiting");
-    append_count(text, summary.completed, "completed");
-    append_count(text, summary.stopped, "stopped");
-    append_count(text, summary.failed, "failed");
-    append_count(text, summary.cancelled, "cancelled");
-    return text.empty() ? "no trials yet" : text;
-}
-
 std::string bar(double share, std::size_t width) {
     const auto filled = static_cast<std::size_t>(share * static_cast<double>(width));
     std::string text;
@@ -74,7 +60,7 @@ TextTable running_table(const Head& head, std::size_t rows, TimePoint now) {
              format_duration(now - progress.running->started),
              progress.last ? fmt::format("{}", progress.last->step) : "",
              progress.last ? fit(format_metrics(*progress.last), 40) : "",
-             to_text(trial.config)}
+             format_config(trial.config)}
         );
     }
     return table;
@@ -87,6 +73,16 @@ void append_use(
     const std::string& of
 ) {
     text += fmt::format("{}{} {}/{}", text.empty() ? "" : ", ", name, used, of);
+}
+
+std::string format_members(const std::vector<ValueMember>& members) {
+    std::string text;
+    for (const ValueMember& member : members) {
+        text += fmt::format(
+            "{}{}={}", text.empty() ? "" : " ", member.key, format_metric(member.value)
+        );
+    }
+    return text;
 }
 
 }  // namespace
@@ -111,11 +107,24 @@ time_left(const HeadSummary& summary, const ProgressOptions& options, TimePoint 
     return std::chrono::duration_cast<Duration>(left);
 }
 
+std::string format_counts(const HeadSummary& summary) {
+    std::string text;
+    append_count(text, summary.running, "running");
+    append_count(text, summary.stopping, "stopping");
+    append_count(text, summary.paused, "paused");
+    append_count(text, summary.pending, "waiting");
+    append_count(text, summary.completed, "completed");
+    append_count(text, summary.stopped, "stopped");
+    append_count(text, summary.failed, "failed");
+    append_count(text, summary.cancelled, "cancelled");
+    return text.empty() ? "no trials yet" : text;
+}
+
 std::string progress_line(const Head& head, const ProgressOptions& options) {
     const HeadSummary summary = head.summary();
     std::string line = fmt::format("{}", done_trials(summary));
     line += summary.total ? fmt::format("/{} done", *summary.total) : " done";
-    const std::string counts = counts_text(summary);
+    const std::string counts = format_counts(summary);
     line += "; " + counts;
     const std::string best = best_line(head, options.objective);
     return best.empty() ? line : line + "; " + best;
@@ -126,7 +135,7 @@ progress_frame(const Head& head, const ProgressOptions& options, TimePoint now) 
     const HeadSummary summary = head.summary();
     std::vector<std::string> lines{
         title_line(summary, options, now),
-        counts_text(summary),
+        format_counts(summary),
         "in use: " + format_use(summary.in_use, summary.capacity)};
     const std::string best = best_line(head, options.objective);
     if (!best.empty()) {
@@ -157,14 +166,12 @@ std::string format_metric(const Value& value) {
     return to_argument(value);
 }
 
+std::string format_config(const Config& config) {
+    return format_members(config.members());
+}
+
 std::string format_metrics(const TrialResult& result) {
-    std::string text;
-    for (const ValueMember& metric : result.metrics) {
-        text += fmt::format(
-            "{}{}={}", text.empty() ? "" : " ", metric.key, format_metric(metric.value)
-        );
-    }
-    return text;
+    return format_members(result.metrics);
 }
 
 std::string format_use(const ResourceSet& in_use, const ResourceSet& capacity) {
@@ -202,7 +209,7 @@ std::string best_line(const Head& head, const std::optional<ObjectiveSpec>& obje
         objective->metric,
         result.metric(objective->metric).value_or(0),
         result.step,
-        to_text(trial.config)
+        format_config(trial.config)
     );
 }
 

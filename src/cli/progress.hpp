@@ -32,6 +32,9 @@ struct ProgressOptions {
 /// Trials in a final state.
 std::uint64_t done_trials(const HeadSummary& summary);
 
+/// "2 running, 1 failed": every state that some trial is in.
+std::string format_counts(const HeadSummary& summary);
+
 /// How long the rest takes at the pace so far; nothing when that can't be said.
 std::optional<Duration>
 time_left(const HeadSummary& summary, const ProgressOptions& options, TimePoint now);
@@ -46,6 +49,9 @@ progress_frame(const Head& head, const ProgressOptions& options, TimePoint now);
 
 /// "0.9722": six digits that count.
 std::string format_metric(const Value& value);
+
+/// "lr=0.00263586 hidden=64": as to_text(config), with six digits that count.
+std::string format_config(const Config& config);
 
 /// "accuracy=0.9722 loss=0.11".
 std::string format_metrics(const TrialResult& result);

@@ -2,7 +2,9 @@
 //
 // run_command - `muster run`: the spec, the node, the run, and what to say at its end.
 
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include <fmt/format.h>
@@ -55,45 +57,48 @@ std::string how_it_ended(const RunOutcome& outcome, const RunCommand& command) {
     return "";
 }
 
-/// The closing words: counts, the first few trials, the best, where everything is.
+/// The directory as a person would type it: relative where that is shorter.
+std::string shown_path(const std::string& path) {
+    std::error_code failed;
+    const std::string relative = std::filesystem::proximate(path, failed).string();
+    return failed || relative.empty() || relative.starts_with("..") ? path : relative;
+}
+
+std::string closing_table(const ExperimentView& view, const std::string& directory) {
+    std::vector<TrialId> trials = trials_by_rank(*view.head, view.spec.objective);
+    if (trials.empty()) {
+        return "";
+    }
+    const std::size_t all = trials.size();
+    trials.resize(std::min(trials.size(), kClosingRows));
+    std::string text =
+        "\n" + format_results(*view.head, view.spec, trials, ResultsFormat::Table) + "\n";
+    if (all > kClosingRows) {
+        text += fmt::format("… and {} more: muster results {}\n\n", all - kClosingRows, directory);
+    }
+    return text;
+}
+
+/// The closing words: the first few trials, the best, counts, where everything is.
 void print_ending(const RunOutcome& outcome, const RunCommand& command) {
-    const std::string how = how_it_ended(outcome, command);
     const Result<ExperimentView> view = open_experiment(outcome.experiment_dir);
     if (!view) {
         complain(view.error());
         return;
     }
-    const Head& head = *view->head;
-    std::vector<TrialId> trials = trials_by_rank(head, view->spec.objective);
-    const std::size_t all = trials.size();
-    if (trials.size() > kClosingRows) {
-        trials.resize(kClosingRows);
-    }
-    std::string text = "\n";
-    if (!trials.empty()) {
-        text += format_results(head, view->spec, trials, ResultsFormat::Table);
-        if (all > kClosingRows) {
-            text += fmt::format(
-                "… and {} more: muster results {}\n", all - kClosingRows, outcome.experiment_dir
-            );
-        }
-        text += "\n";
-    }
+    const std::string directory = shown_path(outcome.experiment_dir);
+    std::string text = closing_table(*view, directory);
     if (view->spec.objective) {
-        text += format_best(head, view->spec, outcome.experiment_dir);
+        text += format_best(*view->head, view->spec, directory);
     }
-    const HeadSummary& summary = outcome.summary;
     text += fmt::format(
-        "{} trials: {} completed, {} stopped, {} failed, {} cancelled",
-        done_trials(summary) + summary.pending,
-        summary.completed,
-        summary.stopped,
-        summary.failed,
-        summary.cancelled
+        "{} trials: {}\neverything is in {}\n",
+        done_trials(outcome.summary) + outcome.summary.pending,
+        format_counts(outcome.summary),
+        directory
     );
-    text += summary.pending > 0 ? fmt::format(", {} waiting\n", summary.pending) : "\n";
-    text += "everything is in " + outcome.experiment_dir + "\n";
     print(text);
+    const std::string how = how_it_ended(outcome, command);
     if (!how.empty()) {
         std::fputs(fmt::format("muster: {}\n", how).c_str(), stderr);
     }
