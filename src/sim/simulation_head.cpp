@@ -86,7 +86,9 @@ void Simulation::State::release_commands() {
 }
 
 void Simulation::State::carry_out(const Command& command) {
-    watch.carried_out(command);
+    if (watched) {
+        watch.carried_out(command);
+    }
     std::visit(
         Overloaded{
             [&](const Send& message) { send(message); },
