@@ -2,18 +2,22 @@
 
 #include "runtime/run_dir.hpp"
 
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace muster {
@@ -69,6 +73,36 @@ void remove_stale(const std::string& parent) {
     }
 }
 
+Error failed_to(std::string_view action) {
+    return {
+        ErrorCode::System,
+        fmt::format("cannot {}: {}", action, std::generic_category().message(errno))};
+}
+
+/// The janitor's life: in a session of its own, deaf to what ends a run, with nothing open but the
+/// pipe.
+[[noreturn]] void wait_and_remove(int lifeline, const std::string& path) {
+    ::setsid();
+    ::prctl(PR_SET_NAME, "muster-janitor");
+    sigset_t all;
+    sigfillset(&all);
+    ::sigprocmask(SIG_SETMASK, &all, nullptr);
+    constexpr int kPipe = 3;
+    ::dup2(lifeline, kPipe);
+    ::close_range(kPipe + 1, ~0U, 0);
+    const int null = ::open("/dev/null", O_RDWR);
+    for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+        ::dup2(null, standard);
+    }
+    (void)!::chdir("/");
+    char byte = 0;
+    while (::read(kPipe, &byte, 1) < 0 && errno == EINTR) {
+    }
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+    ::_exit(0);
+}
+
 }  // namespace
 
 Result<RunDir> RunDir::make() {
@@ -76,21 +110,41 @@ Result<RunDir> RunDir::make() {
     remove_stale(parent);
     std::string path = fmt::format("{}/{}{}-XXXXXX", parent, prefix(), ::getpid());
     if (::mkdtemp(path.data()) == nullptr) {
-        const std::string reason = std::generic_category().message(errno);
-        return Error{
-            ErrorCode::System,
-            fmt::format("cannot make a directory for the run in {}: {}", parent, reason)};
+        return failed_to("make a directory for the run in " + parent);
     }
     UniqueFd lock(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     // Where there are no locks the process id alone decides.
     (void)::flock(lock.get(), LOCK_EX | LOCK_NB);
-    return RunDir(std::move(path), std::move(lock));
+    RunDir directory(std::move(path), std::move(lock));
+    if (Status forked = directory.fork_janitor(); !forked.ok()) {
+        return forked.error();
+    }
+    return directory;
+}
+
+Status RunDir::fork_janitor() {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+        return failed_to("make a pipe");
+    }
+    const UniqueFd reading(ends[0]);
+    lifeline_.reset(ends[1]);
+    janitor_ = ::fork();
+    if (janitor_ == 0) {
+        wait_and_remove(reading.get(), path_);
+    }
+    return janitor_ > 0 ? Status(Ok{}) : failed_to("fork");
 }
 
 RunDir::~RunDir() {
-    if (lock_) {
-        std::error_code ignored;
-        fs::remove_all(path_, ignored);
+    if (!lock_) {
+        return;
+    }
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+    if (janitor_ > 0) {
+        ::kill(janitor_, SIGKILL);
+        ::waitpid(janitor_, nullptr, 0);
     }
 }
 

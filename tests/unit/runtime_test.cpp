@@ -8,7 +8,9 @@
 #include <string>
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "runtime/experiment_clock.hpp"
@@ -149,6 +151,23 @@ TEST_F(RunDirTest, WhatADeadRunLeftIsTakenAwayAndALivingOneIsNot) {
     EXPECT_FALSE(fs::exists(dead));
     EXPECT_TRUE(fs::exists(living->path()));
     EXPECT_TRUE(fs::exists(root_ + "/muster-" + std::to_string(::getuid()) + "-mine"));
+}
+
+TEST_F(RunDirTest, ItIsTakenAwayWhenItsProcessIsKilled) {
+    ::setenv("TMPDIR", root_.c_str(), 1);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        const Result<RunDir> directory = RunDir::make();
+        ::kill(::getpid(), SIGKILL);
+    }
+    ::waitpid(child, nullptr, 0);
+    ::unsetenv("TMPDIR");
+
+    const auto deadline = std::chrono::steady_clock::now() + 10s;
+    while (!fs::is_empty(root_) && std::chrono::steady_clock::now() < deadline) {
+        ::poll(nullptr, 0, 1);
+    }
+    EXPECT_TRUE(fs::is_empty(root_));
 }
 
 using ExperimentDirTest = DirectoryTest;
