@@ -18,20 +18,18 @@ namespace muster {
 
 class Spawner;
 
-/// Exit codes of every command.
-enum ExitCode : int {
-    kExitOk = 0,
-    /// Some trials failed.
-    kExitTrialsFailed = 1,
-    /// Something that the user wrote is wrong.
-    kExitBadInput = 2,
-    kExitInfeasible = 3,
-    kExitCancelled = 4,
-    /// The system failed: a full disk, a directory that cannot be made.
-    kExitSystem = 5,
-    /// Run the same command again to go on.
-    kExitContinue = 75,
-};
+// Exit codes of every command.
+inline constexpr int kExitOk = 0;
+/// Some trials failed.
+inline constexpr int kExitTrialsFailed = 1;
+/// Something that the user wrote is wrong.
+inline constexpr int kExitBadInput = 2;
+inline constexpr int kExitInfeasible = 3;
+inline constexpr int kExitCancelled = 4;
+/// The system failed: a full disk, a directory that cannot be made.
+inline constexpr int kExitSystem = 5;
+/// Run the same command again to go on.
+inline constexpr int kExitContinue = 75;
 
 /// Where a spec comes from.
 struct SpecArguments {
@@ -162,6 +160,9 @@ int complain(const Error& error);
 
 /// Prints on stdout. A reader that went away (`| head`) is no error.
 void print(std::string_view text);
+
+/// Characters in a line of the terminal that stdout is; 0 when it is none.
+std::size_t output_width();
 
 /// The node that trials run on, with the custom resources that `spec` gives it.
 Result<NodeInventory>

@@ -94,7 +94,7 @@ std::uint64_t done_trials(const HeadSummary& summary) {
 std::optional<Duration>
 time_left(const HeadSummary& summary, const ProgressOptions& options, TimePoint now) {
     const std::uint64_t done = done_trials(summary);
-    if (!summary.total || done <= options.done_before || done > *summary.total) {
+    if (!summary.total || done <= options.done_before || done >= *summary.total) {
         return std::nullopt;
     }
     const double a_trial =

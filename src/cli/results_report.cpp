@@ -89,11 +89,32 @@ const Value* metric_value(const TrialResult* result, const std::string& name) {
     return found == result->metrics.end() ? nullptr : &found->value;
 }
 
-std::string
-as_table(const Head& head, const Headings& headings, const std::vector<TrialId>& trials) {
+/// The keys that tell trials apart; all of them for a single trial.
+std::vector<std::string> varying_keys(
+    const Head& head,
+    const std::vector<std::string>& keys,
+    const std::vector<TrialId>& trials
+) {
+    std::vector<std::string> varying;
+    for (const std::string& key : keys) {
+        const Value* first = head.trial(trials.front())->config.find(key);
+        const bool differs =
+            trials.size() == 1 || std::any_of(trials.begin(), trials.end(), [&](TrialId id) {
+                const Value* value = head.trial(id)->config.find(key);
+                return (value == nullptr) != (first == nullptr) ||
+                       (value != nullptr && !(*value == *first));
+            });
+        if (differs) {
+            varying.push_back(key);
+        }
+    }
+    return varying;
+}
+
+TextTable as_table(const Head& head, const Headings& headings, const std::vector<TrialId>& trials) {
     std::vector<std::string> names{"trial", "state", "reports", "time", "step"};
     const auto& metrics = headings.metrics.names();
-    const auto& keys = headings.keys.names();
+    const std::vector<std::string> keys = varying_keys(head, headings.keys.names(), trials);
     names.insert(names.end(), metrics.begin(), metrics.end());
     names.insert(names.end(), keys.begin(), keys.end());
     TextTable table(names);
@@ -117,7 +138,7 @@ as_table(const Head& head, const Headings& headings, const std::vector<TrialId>&
         }
         table.add_row(std::move(row));
     }
-    return table.text();
+    return table;
 }
 
 std::string csv_cell(const std::string& text) {
@@ -249,11 +270,12 @@ std::string format_results(
     const Head& head,
     const ExperimentSpec& spec,
     const std::vector<TrialId>& trials,
-    ResultsFormat format
+    ResultsFormat format,
+    std::size_t width
 ) {
     switch (format) {
         case ResultsFormat::Table:
-            return as_table(head, headings_of(head, spec, trials), trials);
+            return as_table(head, headings_of(head, spec, trials), trials).text(width);
         case ResultsFormat::Csv:
             return as_csv(head, headings_of(head, spec, trials), trials);
         case ResultsFormat::Json:

@@ -26,12 +26,14 @@ std::vector<TrialId> trials_by_id(const Head& head);
 
 /// One row a trial: state, reports, the best result (the last one without an objective), config.
 /// CSV has a column for each metric and `config/` before each key of the config, and is RFC 4180.
-/// JSON is one list of objects. Ends with a newline.
+/// JSON is one list of objects. Ends with a newline. A table leaves out keys that have the same
+/// value in all of several trials, and is cut to `width` characters when that is not 0.
 std::string format_results(
     const Head& head,
     const ExperimentSpec& spec,
     const std::vector<TrialId>& trials,
-    ResultsFormat format
+    ResultsFormat format,
+    std::size_t width = 0
 );
 
 /// The best trial in words, over several lines; says so when there is none.

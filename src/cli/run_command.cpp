@@ -72,7 +72,8 @@ std::string closing_table(const ExperimentView& view, const std::string& directo
     const std::size_t all = trials.size();
     trials.resize(std::min(trials.size(), kClosingRows));
     std::string text =
-        "\n" + format_results(*view.head, view.spec, trials, ResultsFormat::Table) + "\n";
+        "\n" + format_results(*view.head, view.spec, trials, ResultsFormat::Table, output_width()) +
+        "\n";
     if (all > kClosingRows) {
         text += fmt::format("… and {} more: muster results {}\n\n", all - kClosingRows, directory);
     }

@@ -5,6 +5,8 @@
 #include <cstdio>
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "cli/commands.hpp"
 #include "resources/logical_node.hpp"
@@ -39,6 +41,13 @@ int complain(const Error& error) {
 void print(std::string_view text) {
     std::fwrite(text.data(), 1, text.size(), stdout);
     std::fflush(stdout);
+}
+
+std::size_t output_width() {
+    winsize size{};
+    return ::isatty(STDOUT_FILENO) == 1 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0
+               ? size.ws_col
+               : 0;
 }
 
 Result<NodeInventory>

@@ -16,7 +16,8 @@
 namespace muster {
 namespace {
 
-constexpr std::string_view kEraseToEnd = "\x1b[J";
+constexpr std::string_view kEraseLine = "\x1b[K";
+constexpr std::string_view kEraseBelow = "\x1b[J";
 
 std::string prefix(NoteLevel level) {
     switch (level) {
@@ -90,15 +91,12 @@ void LiveTable::on_progress(const Head& head, TimePoint now) {
     if (frame == frame_ && drawn_ > 0) {
         return;
     }
-    erase();
     frame_ = std::move(frame);
-    draw();
+    rewrite("");
 }
 
 void LiveTable::on_note(NoteLevel level, const std::string& text) {
-    erase();
-    std::fputs((prefix(level) + printable(text) + "\n").c_str(), terminal_);
-    draw();
+    rewrite(prefix(level) + printable(text) + "\n");
 }
 
 void LiveTable::on_trial_ended(const Head& head, TrialId trial, TimePoint now) {
@@ -109,19 +107,21 @@ void LiveTable::on_trial_ended(const Head& head, TrialId trial, TimePoint now) {
     }
 }
 
-void LiveTable::erase() {
-    if (drawn_ > 0) {
-        std::fputs(fmt::format("\x1b[{}A\r{}", drawn_, kEraseToEnd).c_str(), terminal_);
-    }
-    drawn_ = 0;
-}
-
-void LiveTable::draw() {
+void LiveTable::rewrite(const std::string& above) {
+    std::string text = drawn_ > 0 ? fmt::format("\x1b[{}A\r", drawn_) : "";
+    std::string lines = above;
     for (const std::string& line : frame_) {
-        std::fputs((line + "\n").c_str(), terminal_);
+        lines += line + "\n";
     }
-    drawn_ = frame_.size();
+    // Each line is written over the old one: clearing first would flicker, and some terminals keep
+    // what is cleared in their history.
+    for (const char letter : lines) {
+        text += letter == '\n' ? std::string(kEraseLine) + "\n" : std::string(1, letter);
+    }
+    text += kEraseBelow;
+    std::fputs(text.c_str(), terminal_);
     std::fflush(terminal_);
+    drawn_ = frame_.size();
 }
 
 LogLines::LogLines(std::FILE* log, ProgressOptions options)

@@ -30,9 +30,8 @@ class LiveTable final : public Observer {
     void on_trial_ended(const Head& head, TrialId trial, TimePoint now) override;
 
   private:
-    /// Takes the table off the screen, so that something can be said in its place.
-    void erase();
-    void draw();
+    /// Writes `above`, which stays, and the table below it, over the table that is there.
+    void rewrite(const std::string& above);
 
     std::FILE* terminal_;
     ProgressOptions options_;
