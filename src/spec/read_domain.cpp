@@ -190,6 +190,7 @@ const DomainName* find_domain(std::string_view name) {
 const std::vector<std::string>& domain_names() {
     static const std::vector<std::string> all = [] {
         std::vector<std::string> names;
+        names.reserve(kDomains.size());
         for (const DomainName& domain : kDomains) {
             names.emplace_back(domain.name);
         }
