@@ -28,7 +28,7 @@ std::string bar(double share, std::size_t width) {
 }
 
 std::string title_line(const HeadSummary& summary, const ProgressOptions& options, TimePoint now) {
-    const std::uint64_t done = done_trials(summary);
+    const std::uint64_t done = summary.done();
     std::string line = options.name + "  ";
     if (summary.total) {
         const double share =
@@ -87,13 +87,9 @@ std::string format_members(const std::vector<ValueMember>& members) {
 
 }  // namespace
 
-std::uint64_t done_trials(const HeadSummary& summary) {
-    return summary.completed + summary.stopped + summary.failed + summary.cancelled;
-}
-
 std::optional<Duration>
 time_left(const HeadSummary& summary, const ProgressOptions& options, TimePoint now) {
-    const std::uint64_t done = done_trials(summary);
+    const std::uint64_t done = summary.done();
     if (!summary.total || done <= options.done_before || done >= *summary.total) {
         return std::nullopt;
     }
@@ -112,7 +108,7 @@ std::string format_counts(const HeadSummary& summary) {
     append_count(text, summary.running, "running");
     append_count(text, summary.stopping, "stopping");
     append_count(text, summary.paused, "paused");
-    append_count(text, summary.pending, "waiting");
+    append_count(text, summary.waiting(), "waiting");
     append_count(text, summary.completed, "completed");
     append_count(text, summary.stopped, "stopped");
     append_count(text, summary.failed, "failed");
@@ -122,7 +118,7 @@ std::string format_counts(const HeadSummary& summary) {
 
 std::string progress_line(const Head& head, const ProgressOptions& options) {
     const HeadSummary summary = head.summary();
-    std::string line = fmt::format("{}", done_trials(summary));
+    std::string line = fmt::format("{}", summary.done());
     line += summary.total ? fmt::format("/{} done", *summary.total) : " done";
     const std::string counts = format_counts(summary);
     line += "; " + counts;

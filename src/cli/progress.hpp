@@ -29,9 +29,6 @@ struct ProgressOptions {
     TimePoint began;
 };
 
-/// Trials in a final state.
-std::uint64_t done_trials(const HeadSummary& summary);
-
 /// "2 running, 1 failed": every state that some trial is in.
 std::string format_counts(const HeadSummary& summary);
 

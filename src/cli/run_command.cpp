@@ -94,7 +94,7 @@ void print_ending(const RunOutcome& outcome, const RunCommand& command) {
     }
     text += fmt::format(
         "{} trials: {}\neverything is in {}\n",
-        done_trials(outcome.summary) + outcome.summary.pending,
+        outcome.summary.done() + outcome.summary.waiting(),
         format_counts(outcome.summary),
         directory
     );

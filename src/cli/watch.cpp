@@ -70,7 +70,7 @@ void measure_terminal(std::FILE* terminal, ProgressOptions& options) {
 void begin(ProgressOptions& options, bool& began, const Head& head, TimePoint now) {
     if (!std::exchange(began, true)) {
         options.began = now;
-        options.done_before = done_trials(head.summary());
+        options.done_before = head.summary().done();
     }
 }
 

@@ -52,6 +52,7 @@ struct RunOptions {
 
 /// Trials by state, and what they hold.
 struct HeadSummary {
+    /// Created and waiting; most are not created before their turn is near.
     std::uint64_t pending = 0;
     std::uint64_t running = 0;
     std::uint64_t paused = 0;
@@ -67,6 +68,14 @@ struct HeadSummary {
     ResourceSet in_use;
     ResourceSet capacity;
     std::optional<TrialId> best;
+
+    /// In a final state.
+    std::uint64_t done() const { return completed + stopped + failed + cancelled; }
+    /// Still to be started, created or not, as far as that is known.
+    std::uint64_t waiting() const {
+        const std::uint64_t begun = done() + running + paused + stopping;
+        return total && *total > begun ? *total - begun : pending;
+    }
 };
 
 class Head {

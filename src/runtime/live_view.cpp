@@ -119,7 +119,7 @@ LiveView make_live_view(const Head& head, const std::string& experiment, TimePoi
     add_count(view, "running", summary.running);
     add_count(view, "stopping", summary.stopping);
     add_count(view, "paused", summary.paused);
-    add_count(view, "waiting", summary.pending);
+    add_count(view, "waiting", summary.waiting());
     add_count(view, "completed", summary.completed);
     add_count(view, "stopped", summary.stopped);
     add_count(view, "failed", summary.failed);
