@@ -3,6 +3,7 @@
 // format_simulation - a simulated run as text for people and as JSON.
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -57,7 +58,7 @@ std::string use_of_node(const SimulatedNodeUse& node) {
 std::string row_of(const std::vector<SimulatedStay>& lane, Duration makespan, std::size_t columns) {
     const auto column_of = [&](TimePoint time) {
         const double share = seconds(time.since_start) / seconds(makespan);
-        return static_cast<std::size_t>(share * static_cast<double>(columns) + 0.5);
+        return static_cast<std::size_t>(std::lround(share * static_cast<double>(columns)));
     };
     std::string row(columns, ' ');
     for (const SimulatedStay& stay : lane) {

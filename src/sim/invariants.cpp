@@ -378,7 +378,9 @@ void Watch::check_waiting(const Head& head, TimePoint now) {
     if (!head.is_going() || (limit != 0 && head.active_trials().size() >= limit)) {
         return;
     }
-    for (const auto& [alternative, line] : lines) {
+    for (const auto& entry : lines) {
+        const std::uint32_t alternative = entry.first;
+        const Line& line = entry.second;
         if (!head.cluster().place(spec_.resources[alternative].group)) {
             continue;
         }
