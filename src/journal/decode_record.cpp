@@ -106,10 +106,10 @@ class Fields {
         return value != nullptr && value->as_bool() != nullptr && *value->as_bool();
     }
     const Value::List& list(std::string_view key) const {
-        static const Value::List kNone;
+        static const Value::List none;
         const Value* value = find(key);
         if (value == nullptr) {
-            return kNone;
+            return none;
         }
         if (value->as_list() == nullptr) {
             throw BadRecord(fmt::format("\"{}\" is not a list", key));
@@ -316,7 +316,7 @@ Result<Record> RecordReader::read(std::string_view line) {
                 fields.text("experiment")};
             return record;
         }
-        const auto found = std::find(kFactKinds.begin(), kFactKinds.end(), kind);
+        const auto* const found = std::find(kFactKinds.begin(), kFactKinds.end(), kind);
         if (found == kFactKinds.begin() + 1) {
             std::vector<std::string> keys;
             std::vector<std::optional<Value>> values;

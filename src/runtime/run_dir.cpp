@@ -86,7 +86,7 @@ Error failed_to(std::string_view action) {
     ::prctl(PR_SET_NAME, "muster-janitor");
     sigset_t all;
     sigfillset(&all);
-    ::sigprocmask(SIG_SETMASK, &all, nullptr);
+    ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
     constexpr int kPipe = 3;
     ::dup2(lifeline, kPipe);
     ::close_range(kPipe + 1, ~0U, 0);

@@ -50,10 +50,10 @@ class JournalTest : public testing::Test {
     }
 
     /// Writes `count` trials' creations and closes.
-    void write_trials(std::uint32_t count) {
+    void write_trials(std::uint32_t count, const Config& config = hard_config()) {
         JournalWriter writer = open(options());
         for (std::uint32_t id = 0; id < count; ++id) {
-            writer.append(TrialCreated{TrialId{id}, hard_config()}, {});
+            writer.append(TrialCreated{TrialId{id}, config}, {});
         }
         ASSERT_TRUE(writer.close(10s).ok());
     }
@@ -211,7 +211,7 @@ TEST_F(JournalTest, FullSegmentsAreFollowedByOthers) {
 }
 
 TEST_F(JournalTest, AJournalCutAtAnyByteGivesEverythingBeforeTheCut) {
-    write_trials(2);
+    write_trials(2, {});
     const std::string whole = content(state_path());
     const std::size_t header = whole.find('\n') + 1;
 
