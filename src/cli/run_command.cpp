@@ -82,6 +82,11 @@ std::string closing_table(const ExperimentView& view, const std::string& directo
 
 /// The closing words: the first few trials, the best, counts, where everything is.
 void print_ending(const RunOutcome& outcome, const RunCommand& command) {
+    const std::string how = how_it_ended(outcome, command);
+    if (outcome.end == RunEnd::Infeasible) {
+        std::fputs(fmt::format("muster: {}\n", how).c_str(), stderr);
+        return;
+    }
     const Result<ExperimentView> view = open_experiment(outcome.experiment_dir);
     if (!view) {
         complain(view.error());
@@ -99,7 +104,6 @@ void print_ending(const RunOutcome& outcome, const RunCommand& command) {
         directory
     );
     print(text);
-    const std::string how = how_it_ended(outcome, command);
     if (!how.empty()) {
         std::fputs(fmt::format("muster: {}\n", how).c_str(), stderr);
     }
