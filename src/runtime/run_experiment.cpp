@@ -31,7 +31,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kClosePatience = 30s;
+/// For a disk that takes no more: after a run that ended by itself, and after one that was asked
+/// to.
+constexpr Duration kClosePatience = 60s;
+constexpr Duration kClosePatienceWhenAsked = 5s;
 constexpr Duration kShutdownPatience = 10s;
 
 std::vector<std::string> trial_environment(const RunRequest& request, const TrialSpec& trial) {
@@ -196,12 +199,15 @@ class Run {
                 "some processes of trials could not be ended: they may hang in the kernel"
             );
         }
-        const Status closed = journal->close(end.ok() ? kClosePatience : Duration{1s});
+        const bool ended_by_itself = end.ok() && (end->leave.end == RunEnd::Finished ||
+                                                  end->leave.end == RunEnd::TimeBudget);
+        const Status closed =
+            journal->close(ended_by_itself ? kClosePatience : kClosePatienceWhenAsked);
         if (!end.ok()) {
             return end.error();
         }
         if (!closed.ok()) {
-            observer_.on_note(NoteLevel::Error, closed.error().message);
+            return closed.error();
         }
         return outcome_of(head, *end);
     }

@@ -82,7 +82,8 @@ struct RunOutcome {
 /// REQUIRES: the calling process has no other thread.
 /// Errors: Conflict, when another run holds the experiment's directory (naming who), or when what
 /// is there was begun with another space, seed, metric or search (naming the key); InvalidInput and
-/// System as they come, naming the path.
+/// System as they come, naming the path; System too when something of the run could not be put on
+/// disk to its end.
 Result<RunOutcome>
 run_experiment(const ExperimentSpec& spec, const RunRequest& request, Observer& observer);
 
