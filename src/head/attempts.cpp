@@ -14,6 +14,10 @@
 namespace muster {
 namespace {
 
+/// A keeper may be killed by mistake. A trial that loses one after the other kills them itself, and
+/// would be started for ever.
+constexpr std::uint32_t kLossesForgiven = 3;
+
 std::vector<BundleView> views_of(const HeadState& head, const Placement& placement) {
     std::vector<BundleView> views;
     views.reserve(placement.bundles.size());
@@ -83,14 +87,14 @@ void start_trial(HeadState& head, TrialId id, Placement placement, TimePoint now
 }
 
 /// What an attempt that ended by itself makes of its trial; nothing when that is a failure.
-std::optional<TrialState> natural_end(const Outcome& outcome) {
+std::optional<TrialState> natural_end(const Outcome& outcome, std::uint32_t losses) {
     switch (outcome.cause) {
         case EndCause::Exited:
             return outcome.code == 0 ? std::optional(TrialState::Completed) : std::nullopt;
         case EndCause::TimeLimit:
             return TrialState::Stopped;
         case EndCause::Lost:
-            if (planted(PlantedFault::LostNodeIsFailure)) {
+            if (planted(PlantedFault::LostNodeIsFailure) || losses > kLossesForgiven) {
                 return std::nullopt;
             }
             return TrialState::Pending;
@@ -134,6 +138,22 @@ void after_failure(HeadState& head, TrialId id, const Outcome& outcome, TimePoin
     fail_trial(head, id, to_string(outcome), now);
 }
 
+/// Counts the attempts that end as lost while the head still hears of their node.
+void count_loss(HeadState& head, TrialId id, const Outcome& outcome) {
+    TrialProgress& progress = head.trials.progress(id);
+    if (outcome.cause != EndCause::Lost) {
+        progress.losses = 0;
+        return;
+    }
+    if (++progress.losses <= kLossesForgiven && head.phase == RunPhase::Going) {
+        note(
+            head,
+            NoteLevel::Warning,
+            fmt::format("trial {} runs again: {}", to_string(id), to_string(outcome))
+        );
+    }
+}
+
 }  // namespace
 
 NodeId member_node(const Placement& placement) {
@@ -173,9 +193,11 @@ void ask_to_stop(HeadState& head, TrialId id, StopReason reason) {
 void on_member_ended(HeadState& head, TrialId id, const Ended& ended, TimePoint now) {
     RunningAttempt& running = *head.trials.progress(id).running;
     check(running.members_left > 0, "an attempt that holds resources has a member left");
-    if (--running.members_left == 0) {
-        finish_attempt(head, id, ended.outcome, ended.usage, now);
+    if (--running.members_left > 0) {
+        return;
     }
+    count_loss(head, id, ended.outcome);
+    finish_attempt(head, id, ended.outcome, ended.usage, now);
 }
 
 void finish_attempt(
@@ -194,7 +216,7 @@ void finish_attempt(
 
     // A goal that was reached stays reached, whatever the process did afterwards; a trial that was
     // to run again does so. What was asked for otherwise decides only what did not end by itself.
-    std::optional<TrialState> becomes = natural_end(outcome);
+    std::optional<TrialState> becomes = natural_end(outcome, progress.losses);
     std::string reason = outcome.cause == EndCause::TimeLimit ? to_string(outcome) : std::string();
     if (running.stop && outcome.cause != EndCause::Lost) {
         becomes = running.stop->becomes;
@@ -205,6 +227,7 @@ void finish_attempt(
     }
     const bool is_failure = !becomes.has_value();
     if (is_failure) {
+        progress.losses = 0;
         ++progress.failures;
         ++head.trials.failures;
     }

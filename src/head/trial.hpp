@@ -47,6 +47,8 @@ struct TrialProgress {
     std::optional<TrialResult> best;
     std::uint32_t failures = 0;
     std::uint32_t attempts = 0;
+    /// Attempts in a row that were lost although their node stayed up.
+    std::uint32_t losses = 0;
     /// Time that ended attempts have run.
     Duration ran{0};
     TimePoint ended;

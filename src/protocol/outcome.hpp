@@ -26,7 +26,9 @@ enum class EndCause : std::uint8_t {
     ReportTimeout,
     /// The head asked for its end, and it ended.
     Stopped,
-    /// Its node was lost, or its agent's run ended: nobody saw it end. Never the trial's failure.
+    /// Its node or its keeper was lost, or its agent's run ended: nobody saw it end. Not the
+    /// trial's
+    /// failure, unless it loses one keeper after the other.
     Lost,
 };
 

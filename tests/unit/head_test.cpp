@@ -144,6 +144,22 @@ TEST(HeadTest, LostNodeSendsItsTrialToAnotherNodeWithoutCountingAFailure) {
     EXPECT_TRUE(test.actions<Tell>().empty());
 }
 
+TEST(HeadTest, TrialThatLosesEveryKeeperFailsInTheEnd) {
+    HeadCase test(ExperimentSpec{}, 1);
+    test.begin_with({make_node("a", 1)});
+    const Outcome lost{EndCause::Lost, 0, "its keeper was killed"};
+
+    for (int attempt = 0; attempt < 3; ++attempt) {
+        test.trial_ends(0, lost);
+        EXPECT_EQ(test.state(0), TrialState::Running);
+    }
+    test.trial_ends(0, lost);
+
+    EXPECT_EQ(test.state(0), TrialState::Failed);
+    EXPECT_TRUE(test.kept<AttemptEnded>().back().is_failure);
+    EXPECT_EQ(test.kept<TrialEnded>().front().reason, "lost: its keeper was killed");
+}
+
 TEST(HeadTest, MessagesOfAnAttemptThatIsOverChangeNothing) {
     HeadCase test(spec(), 1, {.expected_nodes = 2});
     test.begin_with({make_node("n0", 1), make_node("n1", 1)});
