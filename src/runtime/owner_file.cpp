@@ -167,8 +167,31 @@ OwnerFile::~OwnerFile() {
     }
 }
 
-void OwnerFile::touch() const {
-    (void)!::utimensat(AT_FDCWD, path_.c_str(), nullptr, 0);
+Status OwnerFile::touch() const {
+    const std::string directory = path_.substr(0, path_.rfind('/'));
+    if (::utimensat(AT_FDCWD, path_.c_str(), nullptr, 0) != 0) {
+        // Anything else is trouble of the storage, which may pass.
+        const bool is_gone = errno == ENOENT || errno == ENOTDIR;
+        return is_gone ? Error{ErrorCode::System,
+                               directory + " was removed, or its file 'owner', while the experiment "
+                                           "ran; what was reported since may be lost"}
+                       : Status(Ok{});
+    }
+    const std::string found = read_text(path_);
+    if (found.empty() || found == content_) {
+        return Ok{};
+    }
+    const Owner other = parse_owner(found).value_or(Owner{});
+    return Error{
+        ErrorCode::System,
+        fmt::format(
+            "{} was taken over by another run (process {} on {}), since this one gave no sign of "
+            "life for more than {} s",
+            directory,
+            other.pid,
+            other.host,
+            kSilence.count()
+        )};
 }
 
 }  // namespace muster

@@ -27,8 +27,10 @@ class OwnerFile {
     OwnerFile(const OwnerFile&) = delete;
     OwnerFile& operator=(const OwnerFile&) = delete;
 
-    /// Says that we are alive. To be called every kHeartbeat or so.
-    void touch() const;
+    /// Says that we are alive. To be called every kHeartbeat or so, and at the end.
+    /// Errors: System, when the file is no longer ours: the directory was removed, or another run
+    /// took it over. Nothing more may be written then.
+    Status touch() const;
 
     static constexpr std::chrono::seconds kHeartbeat{10};
     /// An owner on another host that was silent for so long is dead.

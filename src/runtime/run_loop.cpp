@@ -77,11 +77,17 @@ Result<LoopEnd> RunLoop::run(const NodeInventory& node) {
     exchange();
     while (!left_) {
         turn();
+        if (!owned_.ok()) {
+            return owned_.error();
+        }
         if (has_given_up()) {
             return Error{
                 ErrorCode::System,
                 "the end of the run is not on disk: " + parts_.journal.problem()};
         }
+    }
+    if (Status owned = parts_.owner.touch(); !owned.ok()) {
+        return owned.error();
     }
     write_live(word_for(left_->end));
     show(true);
@@ -214,7 +220,7 @@ void RunLoop::on_deadlines() {
         tell_head(Tick{});
     }
     if (touch_at_ <= now) {
-        parts_.owner.touch();
+        owned_ = parts_.owner.touch();
         touch_at_ = now + OwnerFile::kHeartbeat;
     }
 }
@@ -331,6 +337,10 @@ void RunLoop::write_live(const std::string& ended) {
     view.ended = ended;
     const Status written = replace_file(directory_ + "/live.json", to_json(view), false);
     const std::string problem = written.ok() ? std::string() : written.error().message;
+    if (!problem.empty()) {
+        // Perhaps the whole directory is gone.
+        touch_at_ = clock_.now();
+    }
     if (problem != live_problem_ && !problem.empty()) {
         parts_.observer.on_note(NoteLevel::Warning, problem);
     }

@@ -61,7 +61,8 @@ class RunLoop {
     RunLoop(RunParts parts, TimePoint start, std::string experiment, std::string directory);
 
     /// Runs until the head has left.
-    /// Errors: System, when the journal could not be written to its end for too long.
+    /// Errors: System, when the journal could not be written to its end for too long, or the
+    /// directory is no longer this run's.
     Result<LoopEnd> run(const NodeInventory& node);
 
   private:
@@ -102,6 +103,8 @@ class RunLoop {
     /// The last time that nothing was held up, or that facts came to be on disk.
     TimePoint stuck_since_;
     std::optional<Error> search_problem_;
+    /// What the owner file said last.
+    Status owned_ = Ok{};
     bool ending_ = false;
     int interrupts_ = 0;
 

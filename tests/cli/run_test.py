@@ -185,6 +185,12 @@ class OutcomeTest(CliCase):
         self.run_spec(spec)
         self.assert_nothing_left()
 
+    def test_storage_that_is_removed_ends_the_run_as_an_error(self):
+        shell = "rm -rf results; while :; do sleep 0.05; done"
+        result = self.run_spec({"trial": {"shell": shell, "grace": "1s"}}, expect=5)
+        self.assertIn("results/sweep was removed", result.stderr)
+        self.assert_nothing_left()
+
     def test_nothing_is_left_after_a_plain_run(self):
         self.run_spec({"num_samples": 20, "trial": {"command": ["/bin/true"]}})
         self.assert_nothing_left()

@@ -120,6 +120,22 @@ TEST_F(OwnerFileTest, AnotherHostIsDeadAfterAMinuteOfSilence) {
     EXPECT_TRUE(OwnerFile::take(root_).ok());
 }
 
+TEST_F(OwnerFileTest, AnOwnerLearnsThatItWasRemovedOrSucceeded) {
+    const Result<OwnerFile> owner = OwnerFile::take(root_);
+    ASSERT_TRUE(owner.ok());
+    EXPECT_TRUE(owner->touch().ok());
+
+    write("owner", R"({"host": "elsewhere", "pid": 7, "started": 5})");
+    const Status succeeded = owner->touch();
+    fs::remove(root_ + "/owner");
+    const Status removed = owner->touch();
+
+    ASSERT_FALSE(succeeded.ok());
+    EXPECT_NE(succeeded.error().message.find("process 7 on elsewhere"), std::string::npos);
+    ASSERT_FALSE(removed.ok());
+    EXPECT_NE(removed.error().message.find(root_ + " was removed"), std::string::npos);
+}
+
 using RunDirTest = DirectoryTest;
 
 TEST_F(RunDirTest, ItIsPrivateShortAndGoneAfterwards) {
