@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 
 #include "head/trial.hpp"
+#include "journal/reader.hpp"
+#include "runtime/restore_head.hpp"
 #include "search/searcher.hpp"
 #include "spec/load_spec.hpp"
 
@@ -49,10 +51,6 @@ std::optional<std::uint64_t> total_trials(const ExperimentSpec& spec) {
     return searcher ? searcher->total_trials() : std::nullopt;
 }
 
-void add_problems(ExperimentView& view, const JournalReading& reading) {
-    view.problems.insert(view.problems.end(), reading.problems.begin(), reading.problems.end());
-}
-
 }  // namespace
 
 Result<ExperimentView> open_experiment(const std::string& directory) {
@@ -70,30 +68,12 @@ Result<ExperimentView> open_experiment(const std::string& directory) {
     if (!has_journal(journal)) {
         return view;
     }
-    const auto restore = [&](const Fact& fact, TimePoint at) {
-        const Status restored = view.head->restore(fact, at);
-        if (!restored) {
-            view.problems.push_back(restored.error().message);
-        }
-    };
-    Result<JournalReading> facts = read_journal(journal, restore);
-    if (!facts) {
-        return facts.error();
+    Result<Restored> restored = restore_head(journal, *view.head);
+    if (!restored) {
+        return restored.error();
     }
-    add_problems(view, *facts);
-    view.last = facts->last;
-    // Trials that ended carry their results in their last fact; those under way need them read.
-    Result<JournalReading> results =
-        read_results(journal, std::nullopt, [&](const ResultReported& reported, TimePoint at) {
-            const Trial* trial = view.head->trial(reported.trial);
-            if (trial != nullptr && !is_final(trial->state)) {
-                restore(reported, at);
-            }
-        });
-    if (!results) {
-        return results.error();
-    }
-    add_problems(view, *results);
+    view.problems = std::move(restored->problems);
+    view.last = restored->last;
     return view;
 }
 

@@ -13,7 +13,6 @@
 
 #include "base/time.hpp"
 #include "head/head.hpp"
-#include "journal/reader.hpp"
 
 namespace muster {
 

@@ -55,8 +55,8 @@ Error Problems::error() const {
     });
     std::string message;
     for (std::size_t index = 0; index < std::min(sorted.size(), kMostTold); ++index) {
-        message +=
-            (index == 0 ? "" : "\n") + where(sorted[index].place) + ": " + sorted[index].text;
+        message += index == 0 ? "" : "\n";
+        message += where(sorted[index].place) + ": " + sorted[index].text;
     }
     if (sorted.size() > kMostTold) {
         message += fmt::format("\n… and {} more", sorted.size() - kMostTold);
