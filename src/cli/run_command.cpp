@@ -60,7 +60,12 @@ std::string how_it_ended(const RunOutcome& outcome, const RunCommand& command) {
 /// The directory as a person would type it: relative where that is shorter.
 std::string shown_path(const std::string& path) {
     std::error_code failed;
-    const std::string relative = std::filesystem::proximate(path, failed).string();
+    // proximate() alone would throw when the current directory is gone.
+    const std::filesystem::path here = std::filesystem::current_path(failed);
+    if (failed) {
+        return path;
+    }
+    const std::string relative = std::filesystem::proximate(path, here, failed).string();
     return failed || relative.empty() || relative.starts_with("..") ? path : relative;
 }
 

@@ -116,13 +116,19 @@ void read_storage(const Section& top, const std::string& current_dir, Experiment
     spec.storage_path = absolute_path(path, current_dir);
 }
 
+/// Empty when there is none any more.
 std::string current_directory(const LoadOptions& options) {
     if (!options.current_dir.empty()) {
         return options.current_dir;
     }
     std::error_code problem;
-    const fs::path current = fs::current_path(problem);
-    return problem ? "/" : current.string();
+    return fs::current_path(problem).string();
+}
+
+Error current_directory_is_gone() {
+    return {
+        ErrorCode::InvalidInput,
+        "the current directory is gone; go to one that is there and start again"};
 }
 
 ExperimentSpec read_spec(
@@ -174,6 +180,9 @@ Result<ExperimentSpec> parse_spec(
     if (!problems.empty()) {
         return problems.error();
     }
+    if (!fs::path(spec.storage_path).is_absolute()) {
+        return current_directory_is_gone();
+    }
     return spec;
 }
 
@@ -183,6 +192,9 @@ Result<ExperimentSpec> load_spec(
     const LoadOptions& options
 ) {
     const std::string absolute = absolute_path(path, current_directory(options));
+    if (!fs::path(absolute).is_absolute()) {
+        return current_directory_is_gone();
+    }
     const Result<std::string> text = read_text_file(absolute);
     if (!text) {
         return text.error();

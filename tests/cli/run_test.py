@@ -4,9 +4,10 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 
-from cli_case import CliCase, main, wait_until
+from cli_case import MUSTER, CliCase, main, wait_until
 
 ARGUMENTS = [
     "",
@@ -190,6 +191,55 @@ class OutcomeTest(CliCase):
         result = self.run_spec({"trial": {"shell": shell, "grace": "1s"}}, expect=5)
         self.assertIn("results/sweep was removed", result.stderr)
         self.assert_nothing_left()
+
+    def test_current_directory_that_is_gone_is_said(self):
+        spec = self.spec({"trial": {"command": ["true"]}})
+        (self.dir / "gone").mkdir()
+        script = 'cd gone && rmdir ../gone && exec "$0" run "$1"'
+        result = subprocess.run(
+            ["sh", "-c", script, MUSTER, spec],
+            cwd=self.dir,
+            env=self.env,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn("the current directory is gone", result.stderr)
+
+    def test_current_directory_may_go_during_the_run(self):
+        (self.dir / "gone").mkdir()
+        spec = self.spec(
+            {
+                "trial": {"shell": f"rmdir {self.dir}/gone", "workdir": str(self.dir)},
+                "storage": {"path": str(self.dir / "results")},
+            }
+        )
+        script = 'cd gone && exec "$0" run "$1"'
+        result = subprocess.run(
+            ["sh", "-c", script, MUSTER, spec],
+            cwd=self.dir,
+            env=self.env,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(f"everything is in {self.dir}/results/sweep", result.stdout)
+
+    def test_output_that_is_closed_is_no_harm(self):
+        spec = self.spec({"trial": {"command": ["true"]}, "num_samples": 20})
+        for closed in (">&-", "2>&-", "<&- >&- 2>&-"):
+            script = f'exec "$0" run --fresh "$1" {closed}'
+            code = subprocess.call(
+                ["sh", "-c", script, MUSTER, spec],
+                cwd=self.dir,
+                env=self.env,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                timeout=60,
+            )
+            self.assertEqual(code, 0, closed)
 
     def test_nothing_is_left_after_a_plain_run(self):
         self.run_spec({"num_samples": 20, "trial": {"command": ["/bin/true"]}})
