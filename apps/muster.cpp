@@ -7,6 +7,9 @@
 #include <type_traits>
 #include <variant>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "process/spawner.hpp"
@@ -18,9 +21,20 @@ int run(const muster::RunCommand& command) {
     return spawner ? muster::carry_out(command, *spawner) : muster::complain(spawner.error());
 }
 
+/// Where standard input, output or errors are closed, the next socket or file would get their
+/// number and everything that is printed.
+void fill_standard_descriptors() {
+    int fd = 0;
+    do {
+        fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    } while (fd >= STDIN_FILENO && fd <= STDERR_FILENO);
+    ::close(fd);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+    fill_standard_descriptors();
     // A reader that went away is an error of the write, not the end of the run.
     std::signal(SIGPIPE, SIG_IGN);
     const muster::ParsedCommand parsed = muster::parse_command_line(argc, argv);
