@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <string>
+#include <variant>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -47,6 +48,34 @@ TEST(SimTest, EverySeedKeepsEveryPromise) {
     RecordProperty("events", std::to_string(events));
     // Each of them is a small cluster at work, or the seeds prove nothing.
     EXPECT_GT(events, (last - first + 1) * 100);
+}
+
+TEST(SimTest, TheSameSeedGivesTheSameRun) {
+    const SimulationResult one = simulate_seed(12);
+    const SimulationResult other = simulate_seed(12);
+
+    EXPECT_EQ(one.events, other.events);
+    EXPECT_EQ(one.end, other.end);
+    ASSERT_EQ(one.facts.size(), other.facts.size());
+    for (std::size_t index = 0; index < one.facts.size(); ++index) {
+        EXPECT_EQ(one.facts[index].at, other.facts[index].at);
+    }
+}
+
+TEST(SimTest, HeadsAreReplacedAndTrialsBegunAnew) {
+    std::uint64_t runs = 0;
+    std::uint64_t lost = 0;
+    for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+        const SimulationResult result = simulate_seed(seed);
+        runs += result.runs;
+        for (const TimedFact& fact : result.facts) {
+            const auto* ended = std::get_if<AttemptEnded>(&fact.fact);
+            lost += ended != nullptr && ended->outcome.cause == EndCause::Lost ? 1U : 0U;
+        }
+    }
+
+    EXPECT_GT(runs, 100U);
+    EXPECT_GT(lost, 10U);
 }
 
 }  // namespace
