@@ -15,9 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "posix/unique_fd.hpp"
 #include "process/files.hpp"
 #include "process/process_tree.hpp"
-#include "process/unique_fd.hpp"
 
 namespace muster {
 namespace {

@@ -13,8 +13,8 @@
 
 #include <sys/types.h>
 
+#include "posix/unique_fd.hpp"
 #include "process/line_patterns.hpp"
-#include "process/unique_fd.hpp"
 
 namespace muster {
 

@@ -19,9 +19,9 @@
 
 #include "base/check.hpp"
 #include "base/overloaded.hpp"
+#include "posix/unique_fd.hpp"
 #include "process/frames.hpp"
 #include "process/member.hpp"
-#include "process/unique_fd.hpp"
 
 namespace muster {
 namespace {

@@ -11,8 +11,8 @@
 
 #include <sys/types.h>
 
+#include "posix/unique_fd.hpp"
 #include "process/frames.hpp"
-#include "process/unique_fd.hpp"
 #include "protocol/messages.hpp"
 #include "protocol/outcome.hpp"
 

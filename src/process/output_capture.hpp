@@ -19,9 +19,9 @@
 
 #include "muster/error.hpp"
 
+#include "posix/unique_fd.hpp"
 #include "process/line_patterns.hpp"
 #include "process/stream_output.hpp"
-#include "process/unique_fd.hpp"
 #include "protocol/launch.hpp"
 
 namespace muster {

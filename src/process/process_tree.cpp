@@ -14,7 +14,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "process/unique_fd.hpp"
+#include "posix/unique_fd.hpp"
 
 namespace muster {
 namespace {

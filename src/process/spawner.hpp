@@ -14,7 +14,7 @@
 
 #include "muster/error.hpp"
 
-#include "process/unique_fd.hpp"
+#include "posix/unique_fd.hpp"
 
 namespace muster {
 

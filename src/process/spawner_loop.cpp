@@ -22,9 +22,9 @@
 #include <unistd.h>
 
 #include "base/check.hpp"
+#include "posix/unique_fd.hpp"
 #include "process/keeper.hpp"
 #include "process/process_tree.hpp"
-#include "process/unique_fd.hpp"
 
 namespace muster {
 namespace {

@@ -19,7 +19,7 @@
 
 #include "muster/error.hpp"
 
-#include "process/unique_fd.hpp"
+#include "posix/unique_fd.hpp"
 #include "protocol/messages.hpp"
 
 namespace muster {

@@ -13,8 +13,8 @@
 
 #include <sys/types.h>
 
+#include "posix/unique_fd.hpp"
 #include "protocol/messages.hpp"
-#include "report/unique_fd.hpp"
 
 namespace muster {
 

@@ -65,7 +65,7 @@ Result<UniqueFd> listen_in(const std::string& run_dir, std::string& path) {
     }
     std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
     UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!fd.valid()) {
+    if (!fd) {
         return system_error("open a socket for", path);
     }
     // The directory is private, so what is in the way is a leftover of ours.
@@ -82,7 +82,7 @@ Result<UniqueFd> listen_in(const std::string& run_dir, std::string& path) {
 
 std::optional<Client> accept_client(int listener, AcceptEnd& end) {
     UniqueFd fd(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!fd.valid()) {
+    if (!fd) {
         const bool full = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
         end = full ? AcceptEnd::Full : AcceptEnd::Empty;
         return std::nullopt;

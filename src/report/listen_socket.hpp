@@ -11,7 +11,7 @@
 
 #include "muster/error.hpp"
 
-#include "report/unique_fd.hpp"
+#include "posix/unique_fd.hpp"
 
 namespace muster {
 

@@ -22,11 +22,11 @@
 
 #include "muster/error.hpp"
 
+#include "posix/unique_fd.hpp"
 #include "protocol/agent_events.hpp"
 #include "protocol/messages.hpp"
 #include "report/connection.hpp"
 #include "report/report_line.hpp"
-#include "report/unique_fd.hpp"
 
 namespace muster {
 

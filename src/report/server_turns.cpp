@@ -42,7 +42,7 @@ std::size_t connection_limit() {
 // --- connections ---
 
 ReportServerState::~ReportServerState() {
-    if (listener.valid()) {
+    if (listener) {
         ::unlink(path.c_str());
     }
 }
@@ -58,8 +58,7 @@ Status ReportServerState::open() {
     limit = connection_limit();
     epoll = UniqueFd(::epoll_create1(EPOLL_CLOEXEC));
     wake_up = UniqueFd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (!epoll.valid() || !wake_up.valid() ||
-        !watch(EPOLL_CTL_ADD, kListener, listener.get(), EPOLLIN) ||
+    if (!epoll || !wake_up || !watch(EPOLL_CTL_ADD, kListener, listener.get(), EPOLLIN) ||
         !watch(EPOLL_CTL_ADD, kWakeUp, wake_up.get(), EPOLLIN)) {
         const std::string reason = std::generic_category().message(errno);
         return Error{ErrorCode::System, "cannot wait for reports at " + path + ": " + reason};

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "journal/reader.hpp"
-#include "process/unique_fd.hpp"
+#include "posix/unique_fd.hpp"
 #include "spec/load_spec.hpp"
 #include "spec/resolved_spec.hpp"
 

@@ -18,7 +18,7 @@
 
 #include "muster/value.hpp"
 
-#include "process/unique_fd.hpp"
+#include "posix/unique_fd.hpp"
 #include "runtime/host.hpp"
 
 namespace muster {

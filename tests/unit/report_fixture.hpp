@@ -22,8 +22,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "posix/unique_fd.hpp"
 #include "report/report_server.hpp"
-#include "report/unique_fd.hpp"
 
 namespace muster {
 
