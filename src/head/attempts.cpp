@@ -57,12 +57,12 @@ void start_trial(HeadState& head, TrialId id, Placement placement, TimePoint now
     Trial& trial = head.trials.at(id);
     TrialProgress& progress = head.trials.progress(id);
     const AttemptId attempt{head.epoch, head.next_attempt++};
-    progress.running = RunningAttempt{
+    progress.running = std::make_unique<RunningAttempt>(RunningAttempt{
         .attempt = attempt,
         .placement = placement,
         .started = now,
         .members_left = 1,
-        .stop = std::nullopt};
+        .stop = std::nullopt});
     ++progress.attempts;
     head.attempts.emplace(attempt, id);
     head.trials.set_state(id, TrialState::Running);

@@ -53,7 +53,8 @@ struct TrialProgress {
     Duration ran{0};
     TimePoint ended;
     std::string reason;
-    std::optional<RunningAttempt> running;
+    /// Only while it holds resources; most trials of a long experiment do not any more.
+    std::unique_ptr<RunningAttempt> running;
 };
 
 struct Trial {
