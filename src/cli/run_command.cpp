@@ -8,7 +8,9 @@
 #include <memory>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include "cli/background_output.hpp"
 #include "cli/commands.hpp"
 #include "cli/experiment_view.hpp"
 #include "cli/progress.hpp"
@@ -108,9 +110,9 @@ void print_ending(const RunOutcome& outcome, const RunCommand& command) {
         format_counts(outcome.summary),
         directory
     );
-    print(text);
+    BackgroundOutput(STDOUT_FILENO).write(text);
     if (!how.empty()) {
-        std::fputs(fmt::format("muster: {}\n", how).c_str(), stderr);
+        BackgroundOutput(STDERR_FILENO).write(fmt::format("muster: {}\n", how));
     }
 }
 
@@ -133,9 +135,11 @@ int carry_out(const RunCommand& command, Spawner& spawner) {
     request.fresh = command.fresh;
     request.retry_failed = command.retry_failed;
     ProgressOptions progress{.name = spec->name, .objective = spec->objective};
-    const std::unique_ptr<Observer> observer =
-        make_observer(stdout, std::move(progress), command.plain);
+    std::unique_ptr<Observer> observer =
+        make_observer(STDOUT_FILENO, std::move(progress), command.plain);
     const Result<RunOutcome> outcome = run_experiment(*spec, request, *observer);
+    // What it has to say comes before the closing words.
+    observer.reset();
     if (!outcome) {
         return complain(outcome.error());
     }

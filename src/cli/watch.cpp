@@ -59,9 +59,9 @@ std::string ending_text(const Head& head, TrialId id) {
     ));
 }
 
-void measure_terminal(std::FILE* terminal, ProgressOptions& options) {
+void measure_terminal(int terminal, ProgressOptions& options) {
     winsize size{};
-    if (::ioctl(::fileno(terminal), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0) {
+    if (::ioctl(terminal, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0) {
         options.width = size.ws_col;
         options.height = size.ws_row;
     }
@@ -76,16 +76,17 @@ void begin(ProgressOptions& options, bool& began, const Head& head, TimePoint no
 
 }  // namespace
 
-LiveTable::LiveTable(std::FILE* terminal, ProgressOptions options)
+LiveTable::LiveTable(int terminal, ProgressOptions options)
     : terminal_(terminal),
+      output_(terminal),
       options_(std::move(options)) {}
-
-LiveTable::~LiveTable() {
-    std::fflush(terminal_);
-}
 
 void LiveTable::on_progress(const Head& head, TimePoint now) {
     begin(options_, began_, head, now);
+    if (output_.busy()) {
+        // The newest table is shown once the terminal takes something again.
+        return;
+    }
     measure_terminal(terminal_, options_);
     std::vector<std::string> frame = progress_frame(head, options_, now);
     if (frame == frame_ && drawn_ > 0) {
@@ -119,14 +120,12 @@ void LiveTable::rewrite(const std::string& above) {
         text += letter == '\n' ? std::string(kEraseLine) + "\n" : std::string(1, letter);
     }
     text += kEraseBelow;
-    std::fputs(text.c_str(), terminal_);
-    std::fflush(terminal_);
-    drawn_ = frame_.size();
+    if (output_.write(text)) {
+        drawn_ = frame_.size();
+    }
 }
 
-LogLines::LogLines(std::FILE* log, ProgressOptions options)
-    : log_(log),
-      options_(std::move(options)) {}
+LogLines::LogLines(int log, ProgressOptions options) : output_(log), options_(std::move(options)) {}
 
 void LogLines::on_progress(const Head& head, TimePoint now) {
     begin(options_, began_, head, now);
@@ -139,17 +138,17 @@ void LogLines::on_progress(const Head& head, TimePoint now) {
     }
     last_line_ = std::move(line);
     next_line_ = now + std::chrono::seconds{1};
-    std::fputs(
-        fmt::format("{:>7}  {}\n", format_duration(now - options_.began), fit(last_line_, 1000))
-            .c_str(),
-        log_
-    );
-    std::fflush(log_);
+    write(fmt::format("{:>7}  {}\n", format_duration(now - options_.began), fit(last_line_, 1000)));
 }
 
 void LogLines::on_note(NoteLevel level, const std::string& text) {
-    std::fputs((prefix(level) + printable(text) + "\n").c_str(), log_);
-    std::fflush(log_);
+    write(prefix(level) + printable(text) + "\n");
+}
+
+void LogLines::write(const std::string& lines) {
+    const std::string gap =
+        left_out_ == 0 ? "" : fmt::format("({} messages left out: nobody read)\n", left_out_);
+    left_out_ = output_.write(gap + lines) ? 0 : left_out_ + 1;
 }
 
 void LogLines::on_trial_ended(const Head& head, TrialId trial, TimePoint now) {
@@ -160,11 +159,11 @@ void LogLines::on_trial_ended(const Head& head, TrialId trial, TimePoint now) {
     }
 }
 
-std::unique_ptr<Observer> make_observer(std::FILE* out, ProgressOptions options, bool plain) {
+std::unique_ptr<Observer> make_observer(int out, ProgressOptions options, bool plain) {
     // Nobody else touches the environment: the run has not begun and there is one thread.
     const char* term = std::getenv("TERM");  // NOLINT(concurrency-mt-unsafe)
     const bool can_move = term != nullptr && std::string_view(term) != "dumb";
-    if (!plain && can_move && ::isatty(::fileno(out)) == 1) {
+    if (!plain && can_move && ::isatty(out) == 1) {
         return std::make_unique<LiveTable>(out, std::move(options));
     }
     return std::make_unique<LogLines>(out, std::move(options));

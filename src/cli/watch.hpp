@@ -5,13 +5,14 @@
 
 #pragma once
 
-#include <cstdio>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/ids.hpp"
 #include "base/time.hpp"
+#include "cli/background_output.hpp"
 #include "cli/progress.hpp"
 #include "runtime/run_experiment.hpp"
 
@@ -20,10 +21,7 @@ namespace muster {
 /// For a terminal. Notes and failures scroll away above the table.
 class LiveTable final : public Observer {
   public:
-    LiveTable(std::FILE* terminal, ProgressOptions options);
-    ~LiveTable() override;
-    LiveTable(const LiveTable&) = delete;
-    LiveTable& operator=(const LiveTable&) = delete;
+    LiveTable(int terminal, ProgressOptions options);
 
     void on_progress(const Head& head, TimePoint now) override;
     void on_note(NoteLevel level, const std::string& text) override;
@@ -33,7 +31,8 @@ class LiveTable final : public Observer {
     /// Writes `above`, which stays, and the table below it, over the table that is there.
     void rewrite(const std::string& above);
 
-    std::FILE* terminal_;
+    int terminal_;
+    BackgroundOutput output_;
     ProgressOptions options_;
     bool began_ = false;
     std::vector<std::string> frame_;
@@ -44,22 +43,26 @@ class LiveTable final : public Observer {
 /// For a log.
 class LogLines final : public Observer {
   public:
-    LogLines(std::FILE* log, ProgressOptions options);
+    LogLines(int log, ProgressOptions options);
 
     void on_progress(const Head& head, TimePoint now) override;
     void on_note(NoteLevel level, const std::string& text) override;
     void on_trial_ended(const Head& head, TrialId trial, TimePoint now) override;
 
   private:
-    std::FILE* log_;
+    void write(const std::string& lines);
+
+    BackgroundOutput output_;
+    /// Notes and lines that nobody took.
+    std::size_t left_out_ = 0;
     ProgressOptions options_;
     bool began_ = false;
     std::string last_line_;
     TimePoint next_line_;
 };
 
-/// The one for `out`: LiveTable when it is a terminal that can move its cursor (and `plain` is not
-/// asked for), LogLines otherwise.
-std::unique_ptr<Observer> make_observer(std::FILE* out, ProgressOptions options, bool plain);
+/// The one for the descriptor `out`: LiveTable when it is a terminal that can move its cursor (and
+/// `plain` is not asked for), LogLines otherwise.
+std::unique_ptr<Observer> make_observer(int out, ProgressOptions options, bool plain);
 
 }  // namespace muster

@@ -380,6 +380,24 @@ class SignalsTest(CliCase):
         self.assertEqual([trial["state"] for trial in self.results()], ["Completed"] * 4)
         self.assert_nothing_left()
 
+    def test_reader_that_stops_reading_stops_nothing(self):
+        # A note of each trial: far more than a pipe holds.
+        shell = "head -c 3000 /dev/zero | tr '\\0' 'e'; exit 1"
+        spec = {"trial": {"shell": shell}, "num_samples": 200}
+        reader, writer = os.pipe()
+        process = subprocess.Popen(
+            [MUSTER, "run", self.spec(spec)], cwd=self.dir, env=self.env, stdout=writer
+        )
+        self.started.append(process)
+        os.close(writer)
+        wait_until(
+            lambda: self.live().get("counts", {}).get("failed", 0) == 200, "every trial to end"
+        )
+        with open(reader, encoding="utf-8") as text:
+            said = text.read()
+        self.assertEqual(process.wait(timeout=60), 1)
+        self.assertIn("200 trials: 200 failed\neverything is in", said)
+
     def test_second_run_of_the_same_experiment_is_refused(self):
         run = self.begin()
         second = self.muster("run", self.dir / "sweep.yaml", "--node-resources", "cpu=2")
