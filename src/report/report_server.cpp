@@ -74,12 +74,18 @@ std::vector<AgentEvent> ReportServer::receive(std::size_t budget) {
             std::min(budget, state_->serve(found->second, id, std::min(budget, kSlice), events));
         state_->settle(id);
     }
+    if (!state_->accepting && state_->silent_stranger()) {
+        // Those that had their turn meanwhile and said nothing can make room.
+        state_->set_accepting(true);
+    }
     state_->set_wake_up();
     return events;
 }
 
 std::vector<AgentEvent> ReportServer::drain(const MemberKey& key) {
     std::vector<AgentEvent> events;
+    // The system may have had no room when it was tried last.
+    state_->set_accepting(true);
     state_->accept_some();
     std::set<ConnectionId> candidates = state_->strangers;
     const auto found = state_->members.find(key);

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -76,6 +77,7 @@ struct ReportServerState {
     void accept_some();
     void set_accepting(bool wanted);
     bool evict_stranger();
+    std::optional<ConnectionId> silent_stranger() const;
     void poll_kernel();
     void enqueue(ConnectionId id, Connection& connection);
     void settle(ConnectionId id);

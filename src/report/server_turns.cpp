@@ -73,13 +73,23 @@ void ReportServerState::set_accepting(bool wanted) {
     }
 }
 
-/// Makes room at the cost of the oldest connection that has not said who it is.
+/// Makes room at the cost of the oldest connection that has not said who it is. One whose turn is
+/// still to come may have said it already.
 bool ReportServerState::evict_stranger() {
-    if (strangers.empty()) {
-        return false;
+    const std::optional<ConnectionId> silent = silent_stranger();
+    if (silent) {
+        close(*silent);
     }
-    close(*strangers.begin());
-    return true;
+    return silent.has_value();
+}
+
+std::optional<ConnectionId> ReportServerState::silent_stranger() const {
+    for (const ConnectionId id : strangers) {
+        if (!connections.at(id).queued) {
+            return id;
+        }
+    }
+    return std::nullopt;
 }
 
 void ReportServerState::accept_some() {

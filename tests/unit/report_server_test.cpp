@@ -9,7 +9,9 @@
 #include <limits>
 #include <string>
 
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "report_fixture.hpp"
 
@@ -399,6 +401,25 @@ TEST_F(ReportServerTest, SilentStrangersMakeRoomForThoseWhoSpeak) {
     run();
 
     EXPECT_EQ(reports().size(), 1U);
+}
+
+TEST_F(ReportServerTest, WhoSpeaksIsHeardWhenDescriptorsAreShort) {
+    std::deque<RawClient> clients;
+    for (int step = 0; step < 100; ++step) {
+        clients.push_back(connect_and_say(report_of(step)));
+        clients.back().shut_down();
+    }
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+    const int next_free = ::dup(0);
+    ::close(next_free);
+    const rlimit tight{static_cast<rlim_t>(next_free) + 2, before.rlim_max};
+
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &tight), 0);
+    run();
+    ::setrlimit(RLIMIT_NOFILE, &before);
+
+    EXPECT_EQ(reports().size(), 100U);
 }
 
 TEST(ReportServerListenTest, TheDirectoryMustBelongToThisUserAlone) {
