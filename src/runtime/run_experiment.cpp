@@ -16,6 +16,7 @@
 #include "process/processes.hpp"
 #include "process/spawner.hpp"
 #include "report/report_server.hpp"
+#include "runtime/descriptors.hpp"
 #include "runtime/experiment_dir.hpp"
 #include "runtime/host.hpp"
 #include "runtime/owner_file.hpp"
@@ -113,6 +114,7 @@ class Run {
         if (!searcher.ok()) {
             return searcher.error();
         }
+        keep_within_descriptors();
         Head head(
             spec_,
             RunOptions{.experiment_dir = directory_.path, .retry_failed = request_.retry_failed},
@@ -137,6 +139,28 @@ class Run {
         }
         searcher->skip(head.trial_count());
         return with_edges(owner, head, *searcher);
+    }
+
+    /// A trial that can't be connected with would fail, through no fault of its own.
+    void keep_within_descriptors() {
+        constexpr std::uint32_t kWorthSaying = 256;
+        const DescriptorRoom room = make_descriptor_room();
+        const std::int64_t wanted = spec_.max_concurrent_trials;
+        if (wanted > 0 && wanted <= std::int64_t{room.trials}) {
+            return;
+        }
+        spec_.max_concurrent_trials = room.trials;
+        if (room.trials < kWorthSaying) {
+            observer_.on_note(
+                NoteLevel::Info,
+                fmt::format(
+                    "at most {} trials at once, since no more than {} files may be open: see "
+                    "'ulimit -n'",
+                    room.trials,
+                    room.files
+                )
+            );
+        }
     }
 
     /// Whether there is nothing left to do: an edited spec may ask for more than there was.

@@ -3,6 +3,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -240,6 +241,30 @@ class OutcomeTest(CliCase):
                 timeout=60,
             )
             self.assertEqual(code, 0, closed)
+
+    def test_few_descriptors_fail_no_trial_and_lose_no_report(self):
+        spec = {
+            "trial": {"shell": "muster report a=1; sleep 0.2"},
+            "num_samples": 100,
+            "resources": {"cpu": 0.01},
+        }
+
+        def limit_files():
+            resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+
+        result = self.muster("run", self.spec(spec), preexec_fn=limit_files)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertIn("at most 10 trials at once", result.stdout)
+        self.assertEqual([trial["reports"] for trial in self.results()], [1] * 100)
+
+    def test_trials_keep_their_limit_of_open_files(self):
+        def limit_files():
+            hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+            resource.setrlimit(resource.RLIMIT_NOFILE, (min(200, hard), hard))
+
+        spec = self.spec({"trial": {"shell": "ulimit -n"}})
+        self.assertEqual(self.muster("run", spec, preexec_fn=limit_files).returncode, 0)
+        self.assertEqual(self.muster("logs", "results/sweep", "0").stdout, "200\n")
 
     def test_nothing_is_left_after_a_plain_run(self):
         self.run_spec({"num_samples": 20, "trial": {"command": ["/bin/true"]}})
