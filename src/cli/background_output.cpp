@@ -10,6 +10,7 @@
 #include <csignal>
 #include <mutex>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -32,6 +33,8 @@ struct BackgroundOutput::State {
     bool closing = false;
     bool ended = false;
     bool started = false;
+    /// No thread could be had: the writing is done at once.
+    bool alone = false;
 };
 
 namespace {
@@ -94,8 +97,16 @@ bool BackgroundOutput::write(const std::string& text) {
         sigset_t before;
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
-        std::thread([shared = state_] { shared->run(); }).detach();
+        try {
+            std::thread([shared = state_] { shared->run(); }).detach();
+        } catch (const std::system_error&) {
+            state.alone = true;
+            state.ended = true;
+        }
         pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    }
+    if (state.alone) {
+        write_all(state.fd, std::exchange(state.waiting, {}));
     }
     state.changed.notify_all();
     return true;

@@ -12,6 +12,7 @@
 #include <csignal>
 #include <filesystem>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -239,8 +240,18 @@ Result<JournalWriter> JournalWriter::open(JournalOptions options) {
     sigset_t before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    state->thread = std::thread([state] { state->run(); });
+    std::string problem;
+    try {
+        state->thread = std::thread([state] { state->run(); });
+    } catch (const std::system_error& failed) {
+        problem = failed.code().message();
+    }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (!problem.empty()) {
+        return Error{
+            ErrorCode::System,
+            "cannot start the thread that writes the journal: " + problem + "; see 'ulimit -u'"};
+    }
     return JournalWriter(std::move(state));
 }
 

@@ -62,7 +62,7 @@ Result<Spawner> Spawner::start() {
     const pid_t self = ::getpid();
     const pid_t pid = ::fork();
     if (pid < 0) {
-        return system_error("cannot fork the process that starts trials", errno);
+        return system_error("cannot fork the process that starts trials (see 'ulimit -u')", errno);
     }
     if (pid == 0) {
         settle_signals();

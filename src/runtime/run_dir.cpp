@@ -133,7 +133,8 @@ Status RunDir::fork_janitor() {
     if (janitor_ == 0) {
         wait_and_remove(reading.get(), path_);
     }
-    return janitor_ > 0 ? Status(Ok{}) : failed_to("fork");
+    return janitor_ > 0 ? Status(Ok{})
+                        : failed_to("fork the process that clears up (see 'ulimit -u')");
 }
 
 RunDir::~RunDir() {

@@ -4,9 +4,11 @@
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
+import unittest
 
 from cli_case import MUSTER, CliCase, main, wait_until
 
@@ -265,6 +267,35 @@ class OutcomeTest(CliCase):
         spec = self.spec({"trial": {"shell": "ulimit -n"}})
         self.assertEqual(self.muster("run", spec, preexec_fn=limit_files).returncode, 0)
         self.assertEqual(self.muster("logs", "results/sweep", "0").stdout, "200\n")
+
+    @unittest.skipIf(os.getuid() != 0, "only root can become a user without processes")
+    def test_few_processes_are_said_and_abort_nothing(self):
+        nobody = 65534
+        program = self.dir / "muster"
+        shutil.copy(MUSTER, program)
+        spec = self.spec({"trial": {"command": ["true"]}, "num_samples": 4})
+        for path in (self.dir, self.tmp):
+            path.chmod(0o777)
+        for most in range(1, 10):
+
+            def become_nobody(most=most):
+                os.setgid(nobody)
+                os.setuid(nobody)
+                resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
+
+            result = subprocess.run(
+                [program, "run", spec, "--fresh"],
+                cwd=self.dir,
+                env=self.env,
+                preexec_fn=become_nobody,
+                capture_output=True,
+                text=True,
+                timeout=60,
+            )
+            said = result.stdout + result.stderr
+            self.assertIn(result.returncode, (0, 1, 5), said)
+            self.assertIn("ulimit -u" if result.returncode else "4 completed", said)
+            self.assert_nothing_left()
 
     def test_nothing_is_left_after_a_plain_run(self):
         self.run_spec({"num_samples": 20, "trial": {"command": ["/bin/true"]}})
