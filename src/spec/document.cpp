@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <istream>
 #include <map>
+#include <optional>
 #include <set>
 #include <streambuf>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -287,10 +289,55 @@ std::string hint_for(const std::string& message) {
     if (message.find("bad file") != std::string::npos) {
         return fmt::format("; are values nested more than {} deep?", kDeepest);
     }
-    if (message.find("end of ") == 0 || message.find("unknown token") == 0) {
-        return "; text with any of {}[],:# needs quotes";
+    if (message.find("illegal map value") == 0) {
+        return "; text that holds ': ' needs quotes";
     }
-    return "";
+    const std::string quotes = "quotes round text with any of {}[],:#";
+    if (message.find("end of sequence flow") == 0) {
+        return "; is a ] missing, or " + quotes + "?";
+    }
+    if (message.find("end of map flow") == 0) {
+        return "; is a } missing, or " + quotes + "?";
+    }
+    if (message.find("end of ") == 0) {
+        return "; is the line not indented as those beside it, or missing " + quotes + "?";
+    }
+    return message.find("unknown token") == 0 ? "; is it missing " + quotes + "?" : "";
+}
+
+/// The first line, up to `last`, that a tab indents: YAML forbids it, and yaml-cpp gives it other
+/// names.
+std::optional<std::uint32_t> line_with_tab(std::string_view text, std::uint32_t last) {
+    std::uint32_t line = 1;
+    for (std::size_t at = 0; at < text.size() && line <= last; ++line) {
+        const std::size_t first = text.find_first_not_of(' ', at);
+        if (first != std::string_view::npos && text[first] == '\t') {
+            return line;
+        }
+        const std::size_t end = text.find('\n', at);
+        at = end == std::string_view::npos ? text.size() : end + 1;
+    }
+    return std::nullopt;
+}
+
+/// What yaml-cpp threw, with the place and what to do about it.
+void add_syntax_problem(
+    const YAML::Exception& problem,
+    std::string_view source,
+    Problems& problems,
+    std::uint32_t set
+) {
+    Place place{
+        static_cast<std::uint32_t>(std::max(problem.mark.line, 0) + 1),
+        static_cast<std::uint32_t>(std::max(problem.mark.column, 0) + 1),
+        set};
+    std::string message = problem.msg + hint_for(problem.msg);
+    const std::optional<std::uint32_t> tab = line_with_tab(source, place.line);
+    if (tab && problem.msg.find("illegal tab") == std::string::npos) {
+        place = {*tab, 1, set};
+        message = "a tab indents this line; indent with blanks";
+    }
+    problems.add(place, "", "not YAML: " + message);
 }
 
 }  // namespace
@@ -321,11 +368,7 @@ bool read_document(std::string_view text, YamlNode& root, Problems& problems, st
     } catch (const Refused& refused) {
         problems.add(refused.place, "", refused.message);
     } catch (const YAML::Exception& problem) {
-        const Place place{
-            static_cast<std::uint32_t>(std::max(problem.mark.line, 0) + 1),
-            static_cast<std::uint32_t>(std::max(problem.mark.column, 0) + 1),
-            set};
-        problems.add(place, "", "not YAML: " + problem.msg + hint_for(problem.msg));
+        add_syntax_problem(problem, *source, problems, set);
     } catch (const std::exception& problem) {
         problems.add({1, 1, set}, "", fmt::format("not YAML: {}", problem.what()));
     }

@@ -189,10 +189,10 @@ void read_list(const YamlNode& list, ExperimentSpec& spec, Problems& problems) {
     for (std::size_t index = 0; index < list.items.size(); ++index) {
         const std::string path = fmt::format("resources[{}]", index);
         spec.resources.push_back(read_alternative(list.items[index], path, spec.space, problems));
-        if (spec.resources.back().when.empty() && index + 1 < list.items.size()) {
-            problems.add(
-                list.items[index].place, path, "without `when` those after it are never taken"
-            );
+        const YamlNode& item = list.items[index];
+        const bool is_for_all = item.is_map() && item.find("when") == nullptr;
+        if (is_for_all && index + 1 < list.items.size()) {
+            problems.add(item.place, path, "without `when` those after it are never taken");
         }
     }
     if (problems.count() == before) {

@@ -231,6 +231,20 @@ const std::vector<Value>* listed_values(const SearchSpace& space, const std::str
     return nullptr;
 }
 
+/// "; did you mean …?", or else the first few that there are, behind `opening`.
+std::string
+instead_of(std::string_view name, const std::vector<std::string>& known, std::string_view opening) {
+    constexpr std::size_t kMostShown = 8;
+    std::string text = did_you_mean(name, known);
+    if (!text.empty()) {
+        return text;
+    }
+    for (std::size_t index = 0; index < std::min(known.size(), kMostShown); ++index) {
+        text += (index == 0 ? fmt::format("; {} ", opening) : ", ") + known[index];
+    }
+    return text + (known.size() > kMostShown ? ", …" : "");
+}
+
 void check_possible(
     const Condition& condition,
     const std::vector<Value>& values,
@@ -258,7 +272,7 @@ void check_possible(
                     "{} is never {}{}",
                     condition.key,
                     wanted.as_text() != nullptr ? "'" + text + "'" : text,
-                    did_you_mean(text, texts)
+                    instead_of(text, texts, "it is")
                 )
             );
         }
@@ -293,7 +307,7 @@ void flatten(
             problems.add(
                 entry.place,
                 fmt::format("{}.{}", path, key),
-                fmt::format("no key of the space{}", did_you_mean(key, keys))
+                fmt::format("no key of the space{}", instead_of(key, keys, "it has"))
             );
         }
     }
@@ -325,7 +339,9 @@ SpaceReading read_space(const YamlNode* node, Problems& problems) {
         return {};
     }
     if (!node->is_map()) {
-        problems.add(node->place, "space", expected("a map", *node));
+        problems.add(
+            node->place, "space", expected("a map such as {lr: {uniform: [0, 1]}}", *node)
+        );
         return {};
     }
     const std::size_t before = problems.count();

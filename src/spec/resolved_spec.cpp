@@ -331,11 +331,12 @@ Error differs(const std::string& key, const std::string& before, const std::stri
     return {
         ErrorCode::Conflict,
         fmt::format(
-            "{}: the experiment was begun with {}, now it is {}; a continued experiment keeps its "
-            "space, seed, metric and search, so start a fresh one",
+            "{}: the experiment was begun {}, now it is {}; one that goes on keeps its space, "
+            "seed, "
+            "metric, mode and search",
             key,
-            before,
-            after
+            before.empty() ? "without it" : "with " + before,
+            after.empty() ? "not there" : after
         )};
 }
 
@@ -347,7 +348,7 @@ Status compare_lines(const Lines& before, const Lines& after) {
         const auto found = std::find_if(lines.begin(), lines.end(), [&](const auto& line) {
             return line.first == key;
         });
-        return found == lines.end() ? std::string("absent") : found->second;
+        return found == lines.end() ? std::string() : found->second;
     };
     for (const auto& [key, text] : before) {
         if (const std::string now = find(after, key); now != text) {
@@ -364,8 +365,7 @@ Status compare_lines(const Lines& before, const Lines& after) {
             return Error{
                 ErrorCode::Conflict,
                 fmt::format(
-                    "{}: it stands where {} stood, and the order of keys decides what is drawn; "
-                    "keep the order or start a fresh experiment",
+                    "{}: it stands where {} stood, and the order of keys decides what is drawn",
                     after[index].first,
                     before[index].first
                 )};

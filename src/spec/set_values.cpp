@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "spec/read_domain.hpp"
 #include "spec/section.hpp"
 
 namespace muster {
@@ -67,6 +68,9 @@ class Setter {
                 problems_.add(place_, "", "the key is not complete; write key=value");
                 return;
             }
+            if (section == "space" && is_inside_domain(*map, name)) {
+                return;
+            }
             YamlNode& inner =
                 section == "space" ? space_member(*map, name, place_) : member(*map, name, place_);
             if (is_last) {
@@ -94,6 +98,24 @@ class Setter {
             );
         }
         return node.is_map();
+    }
+
+    /// `space.lr.uniform` would be a new key beside `lr`, which nobody means.
+    bool is_inside_domain(const YamlNode& space, const std::string& name) {
+        const std::size_t dot = name.rfind('.');
+        const std::string key = name.substr(0, dot);
+        if (dot == std::string::npos || space.find(key) == nullptr ||
+            !is_domain_name(name.substr(dot + 1))) {
+            return false;
+        }
+        problems_.add(
+            place_,
+            "space." + key,
+            fmt::format(
+                "a domain is set as a whole: --set 'space.{}={{{}: …}}'", key, name.substr(dot + 1)
+            )
+        );
+        return true;
     }
 
     void replace(YamlNode& map, YamlNode& inner, YamlNode value) {

@@ -158,6 +158,9 @@ Result<std::string> read_text_file(const std::string& path) {
     }
     if (!file.eof()) {
         const std::error_code reason(errno == 0 ? EIO : errno, std::generic_category());
+        if (reason == std::errc::is_a_directory) {
+            return Error{ErrorCode::InvalidInput, path + ": a directory; name a file in it"};
+        }
         return Error{
             reason == std::errc::no_such_file_or_directory ? ErrorCode::NotFound
                                                            : ErrorCode::System,

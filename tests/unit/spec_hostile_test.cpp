@@ -116,7 +116,12 @@ TEST(SpecHostileTest, YamlThatMeansNothingHereIsRefused) {
         refused(kRuns + "name: !!binary aGVsbG8=\n"),
         HasSubstr("sweep.yaml:2:7: the tag tag:yaml.org,2002:binary means nothing here")
     );
-    EXPECT_THAT(refused("a: [1\n"), HasSubstr("not YAML"));
+    EXPECT_THAT(refused("a: [1\n"), HasSubstr("is a ] missing, or quotes"));
+    EXPECT_THAT(refused("a: b: 1\n"), HasSubstr("text that holds ': ' needs quotes"));
+    EXPECT_THAT(
+        refused("trial:\n\tcommand: [a]\n"),
+        HasSubstr("sweep.yaml:2:1: not YAML: a tab indents this line; indent with blanks")
+    );
     EXPECT_THAT(
         refused("name: \"x\nseed: 1\n"),
         HasSubstr("not YAML: illegal document indicator in scalar; a quote before it is not closed")

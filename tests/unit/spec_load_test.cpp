@@ -317,7 +317,7 @@ TEST(SpecLoadTest, AFileThatIsNotThereIsNamed) {
     ASSERT_FALSE(spec.ok());
     EXPECT_EQ(spec.error().code, ErrorCode::NotFound);
     EXPECT_EQ(spec.error().message, "/here/no/such.yaml: No such file or directory");
-    EXPECT_EQ(load_spec("/tmp").error().message, "/tmp: Is a directory");
+    EXPECT_EQ(load_spec("/tmp").error().message, "/tmp: a directory; name a file in it");
 }
 
 }  // namespace

@@ -165,9 +165,8 @@ TEST(SpecContinueTest, TheFirstKeyThatDiffersIsNamed) {
 
     EXPECT_EQ(
         message(base + "seed: 3\n"),
-        "seed: the experiment was begun with 0, now it is 3; a continued experiment keeps its "
-        "space, "
-        "seed, metric and search, so start a fresh one"
+        "seed: the experiment was begun with 0, now it is 3; one that goes on keeps its space, "
+        "seed, metric, mode and search"
     );
     EXPECT_THAT(
         message(base + "metric: m\n"), HasSubstr("metric: the experiment was begun with null")
@@ -180,7 +179,11 @@ TEST(SpecContinueTest, TheFirstKeyThatDiffersIsNamed) {
     );
     EXPECT_THAT(
         message(kRuns + "space: {a: {uniform: [0, 1]}}"),
-        HasSubstr("space.b: the experiment was begun with 1, now it is absent")
+        HasSubstr("space.b: the experiment was begun with 1, now it is not there; ")
+    );
+    EXPECT_THAT(
+        message(kRuns + "space: {a: {uniform: [0, 1]}, b: 1, c: 3}"),
+        HasSubstr("space.c: the experiment was begun without it, now it is 3; ")
     );
     EXPECT_THAT(message(base + "mode:"), HasSubstr("nothing differs"));
     EXPECT_THAT(

@@ -134,6 +134,10 @@ TEST(SpecResourcesTest, AConfigThatNoAlternativeTakesIsFoundWhenItCanBe) {
         refused(kRuns + kSpace + "resources: [{gpu: 1}, {when: {big: true}}]"),
         HasSubstr("resources[0]: without `when` those after it are never taken")
     );
+    EXPECT_THAT(
+        refused(kRuns + kSpace + "resources: [{when: {bigg: true}, gpu: 1}, {cpu: 1}]"),
+        testing::EndsWith("resources[0].when.bigg: no key of the space; did you mean 'big'?")
+    );
     EXPECT_THAT(refused(kRuns + "resources: []"), HasSubstr("an empty list has no alternative"));
 }
 

@@ -63,6 +63,11 @@ TEST(SpecSetTest, ProblemsNameTheSet) {
         refused(kRuns + "resources: [{cpu: 1}]\n", {"resources.cpu=2"}),
         "--set resources.cpu=2: resources: resources is a list in the file; set it as a whole"
     );
+    EXPECT_EQ(
+        refused(kRuns + "space: {lr: {uniform: [0, 1]}}\n", {"space.lr.uniform=[0, 2]"}),
+        "--set space.lr.uniform=[0, 2]: space.lr: a domain is set as a whole: "
+        "--set 'space.lr={uniform: …}'"
+    );
     EXPECT_THAT(refused(kRuns, {"seed"}), HasSubstr("--set seed: expected key=value"));
     EXPECT_THAT(refused(kRuns, {"=3"}), HasSubstr("expected key=value"));
     EXPECT_THAT(refused(kRuns, {"trial.=3"}), HasSubstr("the key is not complete"));

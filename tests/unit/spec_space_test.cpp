@@ -176,6 +176,14 @@ TEST(SpecSpaceTest, ConditionsNameKeysAndPossibleValues) {
         refused_space("{opt: {choice: [sgd, adam]}, m: {uniform: [0, 1], when: {opt: sdg}}}"),
         "sweep.yaml:2:70: space.m.when.opt: opt is never 'sdg'; did you mean 'sgd'?"
     );
+    EXPECT_EQ(
+        refused_space("{opt: {choice: [sgd, adam]}, m: {uniform: [0, 1], when: {loss: 1}}}"),
+        "sweep.yaml:2:65: space.m.when.loss: no key of the space; it has opt, m"
+    );
+    EXPECT_EQ(
+        refused_space("{opt: {choice: [sgd, adam]}, m: {uniform: [0, 1], when: {opt: rmsprop}}}"),
+        "sweep.yaml:2:70: space.m.when.opt: opt is never 'rmsprop'; it is sgd, adam"
+    );
     EXPECT_THAT(
         refused_space("{a: 1, m: {uniform: [0, 1], when: b}}"),
         HasSubstr("space.m.when: expected a map")
@@ -190,7 +198,10 @@ TEST(SpecSpaceTest, KeysMustBeUsableAsPlaceholders) {
     EXPECT_THAT(
         refused_space("{a: {b: 1}, a/b: 2}"), HasSubstr("space.a/b: the key is written twice")
     );
-    EXPECT_THAT(refused_space("[1]"), HasSubstr("space: expected a map, found a list"));
+    EXPECT_THAT(
+        refused_space("[1]"),
+        HasSubstr("space: expected a map such as {lr: {uniform: [0, 1]}}, found a list")
+    );
 }
 
 TEST(SpecSpaceTest, PointsNameKeysOfTheSpace) {
