@@ -93,9 +93,14 @@ Status print_trials(const CheckCommand& command, const ExperimentSpec& spec) {
     if (!first) {
         return first.error();
     }
+    std::string heading = "trials without end";
+    if (total) {
+        heading = fmt::format("{} trial{}", *total, *total == 1 ? "" : "s");
+    }
+    const std::size_t shown = first->configs.size();
     print(
-        total ? fmt::format("{} trials; the first {}:\n", *total, first->configs.size())
-              : fmt::format("trials without end; the first {}:\n", first->configs.size())
+        total && *total == shown ? heading + ":\n"
+                                 : fmt::format("{}; the first {}:\n", heading, shown)
     );
     if (first->configs.empty()) {
         return Ok{};

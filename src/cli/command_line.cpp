@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <type_traits>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -42,6 +43,35 @@ const std::map<std::string, ResultsFormat> kResultsFormats{
     {"csv", ResultsFormat::Csv},
     {"json", ResultsFormat::Json}};
 
+/// Takes one of the words of `words`; anything else is refused with all of them.
+template <class Choice>
+CLI::Validator one_of(const std::map<std::string, Choice>& words) {
+    const auto take = [&words](std::string& text) -> std::string {
+        const auto found = words.find(text);
+        if (found != words.end()) {
+            // What the parser reads an enumeration from.
+            text = std::to_string(static_cast<std::underlying_type_t<Choice>>(found->second));
+            return "";
+        }
+        std::string known;
+        for (const auto& word : words) {
+            known += (known.empty() ? "" : ", ") + word.first;
+        }
+        return fmt::format("expected one of {}, found '{}'", known, text);
+    };
+    return CLI::Validator(take, "");
+}
+
+/// Takes a whole number of 0 or more; the parser alone would take -1 for a very large one.
+CLI::Validator count() {
+    const auto take = [](const std::string& text) -> std::string {
+        const bool is_count =
+            !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+        return is_count ? "" : fmt::format("expected a whole number, found '{}'", text);
+    };
+    return CLI::Validator(take, "");
+}
+
 CLI::App* add_command(
     CLI::App& app,
     const std::string& name,
@@ -72,12 +102,13 @@ void add_node(CLI::App& command, NodeArguments& node) {
         .add_option(
             "--node-resources",
             node.node_resources,
-            "What this node has, in place of what it really has: logical CPUs and GPUs are counted "
-            "and masked, but bound to nothing"
+            "What this node has, in place of what it really has (memory=16GiB and custom resources "
+            "as well; what is not named is not there): CPUs and GPUs are counted and masked, but "
+            "bound to nothing"
         )
         ->type_name("cpu=4,gpu=2,…");
     command.add_option("--cpus", node.cpu_unit, "What counts as one CPU: cores or threads")
-        ->transform(CLI::CheckedTransformer(kCpuUnits))
+        ->transform(one_of(kCpuUnits))
         ->type_name("UNIT");
 }
 
@@ -119,7 +150,9 @@ void add_run_commands(CLI::App& app, Commands& to) {
     add_node(*check, to.check.node);
     check->add_option("--cluster", to.check.cluster, "Nodes to check against, from a file")
         ->type_name("FILE");
-    check->add_option("--show", to.check.show, "Trials to show")->type_name("N");
+    check->add_option("--show", to.check.show, "Trials to show; 8 without it")
+        ->check(count())
+        ->type_name("N");
 
     CLI::App* simulate = add_command(
         app,
@@ -132,16 +165,23 @@ void add_run_commands(CLI::App& app, Commands& to) {
     add_spec(*simulate, to.simulate.spec);
     simulate->add_option("--cluster", to.simulate.cluster, "The nodes, from a file")
         ->type_name("FILE");
-    simulate->add_option("--node-resources", to.simulate.node_resources, "One node that has this")
+    simulate
+        ->add_option(
+            "--node-resources",
+            to.simulate.node_resources,
+            "One node that has this; without it and --cluster, the node that this is"
+        )
         ->type_name("cpu=4,gpu=2,…");
     simulate
         ->add_option(
             "--duration",
             to.simulate.duration,
-            "How long a trial runs: 90s, 20m, or a formula in seconds over its config"
+            "How long a trial runs: 90s, 20m, or a formula in seconds over its config; 60s without "
+            "it"
         )
         ->type_name("TIME");
     simulate->add_option("--trials", to.simulate.trials, "Only the first so many trials")
+        ->check(count())
         ->type_name("N");
     simulate->add_flag("--json", to.simulate.json, "JSON in place of text");
 }
@@ -159,16 +199,18 @@ void add_asking_commands(CLI::App& app, Commands& to) {
     CLI::App* results = add_command(
         app,
         "results",
-        "Show the trials of an experiment, best first",
+        "Show the trials of an experiment: as a table best first, as csv or json in their order",
         "  muster results results/digits --limit 10\n"
         "  muster results results/digits --best\n"
         "  muster results results/digits --format csv > trials.csv"
     );
     add_directory(*results, to.results.directory);
     results->add_flag("--best", to.results.best, "Only the best trial");
-    results->add_option("--limit", to.results.limit, "Only so many trials")->type_name("N");
+    results->add_option("--limit", to.results.limit, "Only so many trials")
+        ->check(count())
+        ->type_name("N");
     results->add_option("--format", to.results.format, "table, csv or json")
-        ->transform(CLI::CheckedTransformer(kResultsFormats))
+        ->transform(one_of(kResultsFormats))
         ->type_name("FORMAT");
 
     CLI::App* logs = add_command(
@@ -201,7 +243,7 @@ void add_node_commands(CLI::App& app, Commands& to) {
     nodes->add_option("--cluster", to.nodes.cluster, "The nodes of a cluster file instead")
         ->type_name("FILE");
     nodes->add_option("--format", to.nodes.format, "text or json")
-        ->transform(CLI::CheckedTransformer(kNodesFormats))
+        ->transform(one_of(kNodesFormats))
         ->type_name("FORMAT");
 
     CLI::App* env = add_command(
@@ -284,16 +326,63 @@ std::string hint_for(const CLI::App& app, int argc, const char* const* argv) {
     if (std::find(names.begin(), names.end(), argv[1]) != names.end()) {
         return "";
     }
+    const std::string meant = did_you_mean(argv[1], names);
     return fmt::format(
-        "muster: '{}' is not a command{}; `muster --help` lists them\n",
+        "muster: there is no command '{}'{}\n",
         argv[1],
-        did_you_mean(argv[1], names)
+        meant.empty() ? "; `muster --help` lists them" : meant
     );
+}
+
+/// The word that nobody expected, with the option that it was probably meant to be.
+std::string unexpected(const CLI::App& command) {
+    const std::vector<std::string> extras = command.remaining();
+    const auto option = std::find_if(extras.begin(), extras.end(), [](const std::string& extra) {
+        return extra.starts_with('-');
+    });
+    if (extras.empty()) {
+        return "a word too many";
+    }
+    if (option == extras.end()) {
+        return fmt::format("'{}' is one word too many", extras.front());
+    }
+    std::vector<std::string> known;
+    for (const CLI::Option* each : command.get_options()) {
+        for (const std::string& name : each->get_lnames()) {
+            known.push_back("--" + name);
+        }
+    }
+    return fmt::format("there is no option '{}'{}", *option, did_you_mean(*option, known));
+}
+
+/// One line on stderr: the command, what is wrong, where help is.
+void complain_about(const CLI::App& app, const CLI::ParseError& problem) {
+    const std::vector<CLI::App*> parsed = app.get_subcommands();
+    const CLI::App& command = parsed.empty() ? app : *parsed.front();
+    const std::string name = parsed.empty() ? "muster" : "muster " + command.get_name();
+    const bool is_extra = dynamic_cast<const CLI::ExtrasError*>(&problem) != nullptr;
+    std::string what = is_extra ? unexpected(command) : problem.what();
+    if (!what.ends_with('?')) {
+        what += fmt::format("; see `{} --help`", name);
+    }
+    std::fputs(fmt::format("{}: {}\n", name, what).c_str(), stderr);
+}
+
+/// `muster help` and `muster help run` are `muster --help` and `muster run --help`.
+std::vector<const char*> with_help_option(int argc, const char* const* argv) {
+    std::vector<const char*> words(argv, argv + argc);
+    if (words.size() > 1 && std::string_view(words[1]) == "help") {
+        words.erase(words.begin() + 1);
+        words.push_back("--help");
+    }
+    return words;
 }
 
 }  // namespace
 
 ParsedCommand parse_command_line(int argc, const char* const* argv) {
+    const std::vector<const char*> words = with_help_option(argc, argv);
+    const auto count_of_words = static_cast<int>(words.size());
     CLI::App app{"muster runs hyper-parameter trials with the resources that each asks for."};
     app.name("muster");
     app.footer(
@@ -310,17 +399,20 @@ ParsedCommand parse_command_line(int argc, const char* const* argv) {
     add_trial_commands(app, commands);
     bool version = false;
     app.add_flag("--version", version, "Print the version");
-    const std::string hint = hint_for(app, argc, argv);
+    const std::string hint = hint_for(app, count_of_words, words.data());
     if (!hint.empty()) {
         std::fputs(hint.c_str(), stderr);
         return PrintedCommand{kExitBadInput};
     }
     try {
-        app.parse(argc, argv);
+        app.parse(count_of_words, words.data());
     } catch (const CLI::ParseError& problem) {
-        const bool is_help = problem.get_exit_code() == 0;
-        app.exit(problem);
-        return PrintedCommand{is_help ? kExitOk : kExitBadInput};
+        if (problem.get_exit_code() == 0) {
+            app.exit(problem);
+            return PrintedCommand{kExitOk};
+        }
+        complain_about(app, problem);
+        return PrintedCommand{kExitBadInput};
     }
     if (version) {
         return VersionCommand{};

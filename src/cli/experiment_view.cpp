@@ -34,14 +34,15 @@ Result<fs::path> find_directory(const std::string& directory) {
             return failed ? path : absolute;
         }
     }
+    const std::string also =
+        given.is_absolute() ? "" : fmt::format(", nor in {}", in_results.string());
     return Error{
         ErrorCode::NotFound,
         fmt::format(
-            "{}: no experiment there (neither {} nor {} exists); name the directory that "
-            "`muster run` printed",
+            "{}: no experiment is there{}; name the directory that `muster run` printed (it holds "
+            "experiment.yaml)",
             directory,
-            (given / "experiment.yaml").string(),
-            (in_results / "experiment.yaml").string()
+            also
         )};
 }
 

@@ -242,6 +242,17 @@ std::string as_json(const Head& head, const std::vector<TrialId>& trials) {
     return text + (text.size() == 1 ? "]\n" : "\n]\n");
 }
 
+/// What trials did report: a metric by another name is the usual mistake.
+std::string reported_instead(const Head& head, const ExperimentSpec& spec) {
+    const Headings headings = headings_of(head, spec, trials_by_id(head));
+    std::string names;
+    // The first is the metric itself.
+    for (std::size_t index = 1; index < headings.metrics.names().size(); ++index) {
+        names += (index == 1 ? "; reported were " : ", ") + headings.metrics.names()[index];
+    }
+    return names;
+}
+
 }  // namespace
 
 std::vector<TrialId> trials_by_id(const Head& head) {
@@ -292,7 +303,9 @@ format_best(const Head& head, const ExperimentSpec& spec, const std::string& dir
     const std::optional<TrialId> best = head.summary().best;
     if (!best) {
         return fmt::format(
-            "no best trial: none has reported a finite {} yet\n", spec.objective->metric
+            "no best trial: none has reported a finite {}{}\n",
+            spec.objective->metric,
+            reported_instead(head, spec)
         );
     }
     const Trial& trial = *head.trial(*best);

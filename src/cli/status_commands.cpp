@@ -58,11 +58,18 @@ std::string counts_line(const LiveView& view) {
     return text.empty() ? "no trials yet" : text;
 }
 
+/// A run that is over uses nothing.
+std::string in_use_line(const LiveView& view) {
+    return view.ended.empty() && !is_gone(view)
+               ? fmt::format("in use: {} of {}\n", view.in_use, view.capacity)
+               : "";
+}
+
 std::string status_text(const LiveView& view) {
     std::string text = fmt::format("{}: {}\n", view.experiment, who_and_when(view));
     text += counts_line(view);
     text += view.total ? fmt::format(" (of {})\n", *view.total) : "\n";
-    text += fmt::format("in use: {} of {}\n", view.in_use, view.capacity);
+    text += in_use_line(view);
     if (view.best) {
         text += fmt::format(
             "best {} at step {}: {}\n  {}\n",
@@ -93,7 +100,7 @@ std::string status_text(const LiveView& view) {
 
 std::string explain_all(const LiveView& view) {
     std::string text = fmt::format("{}: {}\n", view.experiment, who_and_when(view));
-    text += fmt::format("in use: {} of {}\n", view.in_use, view.capacity);
+    text += in_use_line(view);
     if (view.waiting.empty()) {
         text += "no trial waits\n";
     }

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string_view>
 #include <system_error>
+#include <variant>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -40,6 +41,17 @@ bool write_all(int fd, std::string_view bytes) {
         bytes.remove_prefix(static_cast<std::size_t>(count));
     }
     return true;
+}
+
+/// Whether any trial was created: one that was refused as infeasible binds nobody to its spec.
+/// Where the journal can't be read, there may have been.
+bool has_trials(const ExperimentDir& directory) {
+    bool found = false;
+    const Result<JournalReading> reading =
+        read_journal(directory.journal(), [&found](const Fact& fact, TimePoint) {
+            found = found || std::holds_alternative<TrialCreated>(fact);
+        });
+    return found || !reading.ok() || reading->damaged > 0 || reading->missing > 0;
 }
 
 }  // namespace
@@ -80,13 +92,13 @@ Status check_continues(const ExperimentDir& directory, const ExperimentSpec& spe
         return before.error();
     }
     const Status same = compare_for_continue(*before, spec);
-    if (same.ok()) {
+    if (same.ok() || !has_trials(directory)) {
         return Ok{};
     }
     return Error{
         same.error().code,
         fmt::format(
-            "{} was begun with another spec: {}. Give it another name, or begin anew with --fresh",
+            "{} was begun with another spec: {}; give it another name, or begin anew with --fresh",
             directory.path,
             same.error().message
         )};

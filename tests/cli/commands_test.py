@@ -35,10 +35,24 @@ class HelpTest(CliCase):
         self.assertEqual(result.returncode, 2)
         self.assertIn("did you mean 'run'?", result.stderr)
 
-    def test_wrong_option_is_refused(self):
-        result = self.muster("run", "x.yaml", "--no-such-option")
-        self.assertEqual(result.returncode, 2)
-        self.assertIn("--no-such-option", result.stderr)
+    def test_wrong_arguments_are_refused_in_one_line(self):
+        for arguments, message in (
+            ("run x.yaml --no-such-option", "run: there is no option '--no-such-option'; see"),
+            ("run x.yaml --sett a=1", "run: there is no option '--sett'; did you mean '--set'?"),
+            ("run x.yaml y.yaml", "run: 'y.yaml' is one word too many; see `muster run --help`"),
+            ("run", "run: spec is required; see `muster run --help`"),
+            ("nodes --cpus all", "nodes: --cpus: expected one of cores, threads, found 'all'; see"),
+            ("check x.yaml --show -1", "check: --show: expected a whole number, found '-1'; see"),
+        ):
+            with self.subTest(arguments):
+                result = self.muster(*arguments.split())
+                self.assertEqual(result.returncode, 2)
+                self.assertIn("muster " + message, result.stderr)
+                self.assertEqual(result.stderr.count("\n"), 1)
+
+    def test_help_is_a_command_too(self):
+        self.assertEqual(self.muster("help").stdout, self.muster("--help").stdout)
+        self.assertEqual(self.muster("help", "run").stdout, self.muster("run", "--help").stdout)
 
     def test_version(self):
         self.assertRegex(self.muster("version").stdout, r"^muster \d+\.\d+\.\d+\n")
@@ -220,6 +234,23 @@ class AskingTest(CliCase):
         result = self.muster("run", self.spec(changed), "--node-resources", "cpu=1")
         self.assertEqual(result.returncode, 2)
         self.assertIn("space", result.stderr)
+
+
+class OtherSpecTest(CliCase):
+    def test_space_may_change_after_a_refusal(self):
+        spec = self.spec(dict(SWEEP, resources={"gpu": 9}))
+        refused = self.muster("run", spec, "--node-resources", "cpu=1")
+        self.assertEqual(refused.returncode, 3, refused.stderr)
+        again = self.muster(
+            *("run", spec, "--node-resources", "cpu=1"),
+            *("--set", "resources.gpu=0", "--set", "space.x=1"),
+        )
+        self.assertEqual(again.returncode, 0, again.stderr)
+
+    def test_metric_by_another_name_is_told(self):
+        spec = self.spec(dict(SWEEP, metric="accuracy"))
+        result = self.muster("run", spec, "--node-resources", "cpu=1")
+        self.assertIn("finite accuracy; reported were loss, note\n", result.stdout)
 
 
 class WhileItRunsTest(CliCase):
