@@ -11,6 +11,7 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -28,15 +29,13 @@ namespace fs = std::filesystem;
 /// So that "/muster-<uid>-<pid>-XXXXXX/report" still fits into a socket's address.
 constexpr std::size_t kLongestParent = 60;
 
-std::string parent_directory() {
+/// $TMPDIR when it is short enough, and else /tmp.
+std::vector<std::string> parent_directories() {
     // Read once, before any other thread could change the environment.
     const char* wanted = std::getenv("TMPDIR");  // NOLINT(concurrency-mt-unsafe)
-    struct stat status {};
-    const bool usable = wanted != nullptr && wanted[0] == '/' &&
-                        std::string_view(wanted).size() <= kLongestParent &&
-                        ::stat(wanted, &status) == 0 && S_ISDIR(status.st_mode) &&
-                        ::access(wanted, W_OK | X_OK) == 0;
-    return usable ? wanted : "/tmp";
+    const bool usable =
+        wanted != nullptr && wanted[0] == '/' && std::string_view(wanted).size() <= kLongestParent;
+    return usable ? std::vector<std::string>{wanted, "/tmp"} : std::vector<std::string>{"/tmp"};
 }
 
 std::string prefix() {
@@ -106,11 +105,18 @@ Error failed_to(std::string_view action) {
 }  // namespace
 
 Result<RunDir> RunDir::make() {
-    const std::string parent = parent_directory();
-    remove_stale(parent);
-    std::string path = fmt::format("{}/{}{}-XXXXXX", parent, prefix(), ::getpid());
-    if (::mkdtemp(path.data()) == nullptr) {
-        return failed_to("make a directory for the run in " + parent);
+    std::string path;
+    for (const std::string& parent : parent_directories()) {
+        remove_stale(parent);
+        path = fmt::format("{}/{}{}-XXXXXX", parent, prefix(), ::getpid());
+        // Whether it may be written to, and has room, is known for sure only now.
+        if (::mkdtemp(path.data()) != nullptr) {
+            break;
+        }
+        path.clear();
+    }
+    if (path.empty()) {
+        return failed_to("make a directory for the run in /tmp");
     }
     UniqueFd lock(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     // Where there are no locks the process id alone decides.

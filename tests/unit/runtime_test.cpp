@@ -152,6 +152,16 @@ TEST_F(RunDirTest, ItIsPrivateShortAndGoneAfterwards) {
     EXPECT_FALSE(fs::exists(path));
 }
 
+TEST_F(RunDirTest, ADirectoryThatCanNotBeMadeInTmpdirIsMadeInTmp) {
+    // /proc takes no directory, though root may write there by its mode.
+    ::setenv("TMPDIR", "/proc", 1);
+    const Result<RunDir> directory = RunDir::make();
+    ::unsetenv("TMPDIR");
+
+    ASSERT_TRUE(directory.ok()) << directory.error().message;
+    EXPECT_EQ(directory->path().rfind("/tmp/muster-", 0), 0U);
+}
+
 TEST_F(RunDirTest, WhatADeadRunLeftIsTakenAwayAndALivingOneIsNot) {
     ::setenv("TMPDIR", root_.c_str(), 1);
     // No process has this number: it is above the kernel's limit.
