@@ -218,10 +218,8 @@ void finish_attempt(
     // to run again does so. What was asked for otherwise decides only what did not end by itself.
     std::optional<TrialState> becomes = natural_end(outcome, progress.losses);
     std::string reason = outcome.cause == EndCause::TimeLimit ? to_string(outcome) : std::string();
-    if (running.stop && outcome.cause != EndCause::Lost) {
-        becomes = running.stop->becomes;
-        reason = running.stop->text;
-    } else if (running.stop && running.stop->becomes != TrialState::Pending) {
+    const bool was_lost = outcome.cause == EndCause::Lost;
+    if (running.stop && (!was_lost || running.stop->becomes != TrialState::Pending)) {
         becomes = running.stop->becomes;
         reason = running.stop->text;
     }
