@@ -15,6 +15,7 @@
 #include "cli/experiment_view.hpp"
 #include "cli/progress.hpp"
 #include "cli/watch.hpp"
+#include "model/placeholder.hpp"
 #include "process/environment.hpp"
 #include "process/spawner.hpp"
 #include "runtime/run_experiment.hpp"
@@ -38,8 +39,28 @@ std::vector<EnvironmentVariable> own_environment() {
     return variables;
 }
 
+/// The command that goes on with this run. The same one would begin yet another with --fresh.
+std::string command_to_go_on(const RunOutcome& outcome, const RunCommand& command) {
+    std::string text = "muster run " + shell_quoted(command.spec.path);
+    for (const std::string& set : command.spec.sets) {
+        text += " --set " + shell_quoted(set);
+    }
+    if (command.fresh) {
+        const std::filesystem::path directory(outcome.experiment_dir);
+        text += " --set " + shell_quoted("name=" + directory.filename().string());
+    }
+    if (!command.node.node_resources.empty()) {
+        text += " --node-resources " + shell_quoted(command.node.node_resources);
+    }
+    if (command.node.cpu_unit == CpuUnit::Threads) {
+        text += " --cpus threads";
+    }
+    return text;
+}
+
 std::string how_it_ended(const RunOutcome& outcome, const RunCommand& command) {
-    const std::string again = fmt::format("run `muster run {}` again to go on", command.spec.path);
+    const std::string again =
+        fmt::format("`{}` goes on with it", command_to_go_on(outcome, command));
     switch (outcome.end) {
         case RunEnd::Finished:
             return outcome.was_finished ? "this experiment was finished before; nothing was run "
@@ -50,9 +71,9 @@ std::string how_it_ended(const RunOutcome& outcome, const RunCommand& command) {
         case RunEnd::FailFast:
             return outcome.reason + "; " + again;
         case RunEnd::Cancelled:
-            return "cancelled; everything reported is kept: " + again;
+            return "cancelled; everything reported is kept; " + again;
         case RunEnd::Interrupted:
-            return fmt::format("interrupted ({}): {}", outcome.reason, again);
+            return fmt::format("interrupted ({}); {}", outcome.reason, again);
         case RunEnd::Infeasible:
             return outcome.reason;
     }

@@ -3,6 +3,7 @@
 #include "resources/logical_node.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <set>
 #include <utility>
@@ -30,7 +31,28 @@ Result<Amount> parse_amount(std::string_view text) {
     return Amount::from_real(value);
 }
 
+/// Misspelt names, which would be custom resources that nothing asks for.
+std::string_view meant_by(std::string_view name) {
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kOftenWritten{
+        {{"cpus", "cpu"},
+         {"cores", "cpu"},
+         {"CPU", "cpu"},
+         {"gpus", "gpu"},
+         {"GPU", "gpu"},
+         {"mem", "memory"},
+         {"ram", "memory"}}};
+    for (const auto& [written, meant] : kOftenWritten) {
+        if (name == written) {
+            return meant;
+        }
+    }
+    return "";
+}
+
 Status set_resource(ResourceSet& resources, std::string_view name, std::string_view value) {
+    if (const std::string_view meant = meant_by(name); !meant.empty()) {
+        return Error{ErrorCode::InvalidInput, fmt::format("the name is \"{}\"", meant)};
+    }
     if (name == "memory") {
         const Result<std::int64_t> bytes = parse_bytes(value);
         if (!bytes) {

@@ -393,7 +393,7 @@ class SignalsTest(CliCase):
         self.stop(run)
         out, err = run.communicate(timeout=30)
         self.assertEqual(run.returncode, 4, out + err)
-        self.assertIn("muster run", err)
+        self.assertIn("sweep.yaml --node-resources cpu=2` goes on with it", err)
         self.assert_nothing_left()
 
         (self.dir / "go").touch()

@@ -219,6 +219,7 @@ TEST(LogicalNodeTest, RefusalsNameThePart) {
     EXPECT_THAT(refused("cpu=4,cpu=5"), HasSubstr("\"cpu=5\": names a resource again"));
     EXPECT_THAT(refused("gpu=1.5"), HasSubstr("whole number of GPUs"));
     EXPECT_THAT(refused("cpu=-1"), HasSubstr("negative"));
+    EXPECT_THAT(refused("cpus=4"), HasSubstr("\"cpus=4\": the name is \"cpu\""));
     EXPECT_THAT(refused("a-b=1"), HasSubstr("cannot name a resource"));
     EXPECT_THAT(refused("memory=lots"), HasSubstr("\"lots\" is not a number of bytes"));
 }

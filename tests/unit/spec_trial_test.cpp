@@ -49,7 +49,7 @@ TEST(SpecTrialTest, APlaceholderNeedsQuotes) {
     );
     EXPECT_THAT(
         refused("trial: {command: [run, --lr={lr}]}\nspace: {lr: 1}"),
-        HasSubstr("text with any of {}[],:# needs quotes")
+        HasSubstr("quotes round text with any of {}[],:#")
     );
 }
 
