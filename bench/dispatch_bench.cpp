@@ -65,43 +65,55 @@ NodeInventory bench_node(std::int64_t cpus) {
     return node;
 }
 
-/// Drives a head through `trials` trials on 16 slots, each with one report; returns its rate.
-double head_rate(std::uint32_t trials) {
-    const ExperimentSpec spec = bench_spec();
-    Result<BasicSearcher> searcher = BasicSearcher::make(spec.space, {}, trials, 1);
-    Head head(spec, {}, trials);
-    std::vector<MemberKey> running;
-    TimePoint now{};
-    std::vector<Step> steps;
-    const auto take = [&](Step step) { steps.push_back(std::move(step)); };
-    const double took = seconds_of([&] {
-        take(head.handle(Reconcile{}, now));
-        take(head.handle(AgentSaid{NodeId{0}, Hello{1, bench_node(16)}}, now));
-        while (!steps.empty() || !running.empty()) {
-            if (steps.empty()) {
-                const MemberKey key = running.back();
-                running.pop_back();
-                take(head.handle(AgentSaid{NodeId{0}, Reported{key, {1, {{"loss", 0.5}}}, 0}}, now)
-                );
-                take(head.handle(AgentSaid{NodeId{0}, Ended{key, {}, {}}}, now));
-            }
-            const Step step = std::move(steps.back());
-            steps.pop_back();
-            for (const Command& command : step.commands) {
-                if (const Ask* ask = std::get_if<Ask>(&command.action)) {
-                    Result<Suggestion> suggestion = searcher->suggest(ask->count);
-                    take(head.handle(
-                        Suggested{std::move(suggestion->configs), suggestion->exhausted}, now
-                    ));
-                } else if (const Send* send = std::get_if<Send>(&command.action)) {
-                    if (const Start* start = std::get_if<Start>(&send->message)) {
-                        running.push_back(start->key);
-                    }
-                }
+/// Plays the loop, the node and the searcher for a head: carries out its commands and ends its
+/// trials, one after the other, each with one report.
+class HeadDriver {
+  public:
+    explicit HeadDriver(std::uint32_t trials)
+        : spec_(bench_spec()),
+          searcher_(BasicSearcher::make(spec_.space, {}, trials, 1)),
+          head_(spec_, {}, trials) {}
+
+    void run() {
+        tell(Reconcile{});
+        tell(AgentSaid{NodeId{0}, Hello{1, bench_node(16)}});
+        while (!running_.empty()) {
+            const MemberKey key = running_.back();
+            running_.pop_back();
+            tell(AgentSaid{NodeId{0}, Reported{key, {1, {{"loss", 0.5}}}, 0}});
+            tell(AgentSaid{NodeId{0}, Ended{key, {}, {}}});
+        }
+    }
+
+  private:
+    void tell(const Event& event) {
+        const Step step = head_.handle(event, {});
+        for (const Command& command : step.commands) {
+            carry_out(command.action);
+        }
+    }
+
+    void carry_out(const Action& action) {
+        if (const Ask* ask = std::get_if<Ask>(&action)) {
+            Result<Suggestion> suggestion = searcher_->suggest(ask->count);
+            tell(Suggested{std::move(suggestion->configs), suggestion->exhausted});
+        } else if (const Send* send = std::get_if<Send>(&action)) {
+            if (const Start* start = std::get_if<Start>(&send->message)) {
+                running_.push_back(start->key);
             }
         }
-    });
-    return trials / took;
+    }
+
+    ExperimentSpec spec_;
+    Result<BasicSearcher> searcher_;
+    Head head_;
+    std::vector<MemberKey> running_;
+};
+
+/// Trials a second through a head alone, on 16 slots.
+double head_rate(std::uint32_t trials) {
+    HeadDriver driver(trials);
+    return trials / seconds_of([&] { driver.run(); });
 }
 
 void bench_head() {
@@ -143,6 +155,16 @@ void write_file(const fs::path& path, const std::string& text) {
     }
 }
 
+bool start_bare_trial(const fs::path& own) {
+    fs::create_directory(own);
+    write_file(own / "params.json", R"({"lr": 0.001, "hidden": 64})");
+    write_file(own / "output", "\n");
+    pid_t pid = 0;
+    char name[] = "/bin/true";
+    char* argv[] = {name, nullptr};
+    return ::posix_spawn(&pid, name, nullptr, nullptr, argv, environ) == 0;
+}
+
 /// mkdir, two small files, posix_spawn, waitpid, with so many at once.
 double bare_loop(const fs::path& directory, int trials, int slots) {
     fs::remove_all(directory);
@@ -151,19 +173,9 @@ double bare_loop(const fs::path& directory, int trials, int slots) {
         int started = 0;
         int running = 0;
         while (started < trials || running > 0) {
-            while (started < trials && running < slots) {
-                const fs::path own = directory / std::to_string(started++);
-                fs::create_directory(own);
-                write_file(own / "params.json", R"({"lr": 0.001, "hidden": 64})");
-                write_file(own / "output", "\n");
-                pid_t pid = 0;
-                char name[] = "/bin/true";
-                char* argv[] = {name, nullptr};
-                if (::posix_spawn(&pid, name, nullptr, nullptr, argv, environ) == 0) {
-                    ++running;
-                }
-            }
-            if (::waitpid(-1, nullptr, 0) > 0) {
+            if (started < trials && running < slots) {
+                running += start_bare_trial(directory / std::to_string(started++)) ? 1 : 0;
+            } else if (::waitpid(-1, nullptr, 0) > 0) {
                 --running;
             }
         }

@@ -16,7 +16,8 @@ std::string format_duration(Duration duration) {
         return fmt::format("{}ms", milliseconds);
     }
     if (milliseconds < 60'000) {
-        return fmt::format("{:.1f}s", static_cast<double>(milliseconds / 100) / 10.0);
+        const auto tenths = milliseconds / 100;
+        return fmt::format("{}.{}s", tenths / 10, tenths % 10);
     }
     const auto whole = milliseconds / 1000;
     if (whole < 3600) {

@@ -9,7 +9,7 @@
 namespace muster {
 namespace {
 
-std::string with_detail(std::string text, const std::string& detail) {
+std::string with_detail(const std::string& text, const std::string& detail) {
     return detail.empty() ? text : text + ": " + detail;
 }
 
