@@ -120,6 +120,7 @@ void bench_head() {
     std::printf("head alone, one report a trial (16 slots)\n");
     for (const std::uint32_t trials : {1'000U, 10'000U, 100'000U, 1'000'000U}) {
         std::vector<double> rates;
+        rates.reserve(5);
         for (int run = 0; run < (trials > 100'000 ? 3 : 5); ++run) {
             rates.push_back(head_rate(trials));
         }
