@@ -172,9 +172,14 @@ void SpawnerLoop::on_signals() {
 void SpawnerLoop::reap() {
     int status = 0;
     pid_t pid = 0;
-    while ((pid = ::waitpid(-1, &status, WNOHANG)) > 0) {
+    while ((pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
         const auto keeper = keepers_.find(pid);
         if (keeper == keepers_.end()) {
+            continue;
+        }
+        if (WIFSTOPPED(status)) {
+            // A stopped keeper would end nothing, and nobody would hear of its member's end.
+            ::kill(pid, SIGCONT);
             continue;
         }
         // What it held is ours by now: the kernel hands children on before it tells of an end.

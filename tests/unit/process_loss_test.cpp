@@ -67,6 +67,15 @@ TEST(ProcessLossTest, KilledKeeperTakesItsTrialWithIt) {
     EXPECT_EQ(harness.run(harness.plan({"/bin/true"})).ended->outcome.code, 0);
 }
 
+TEST(ProcessLossTest, StoppedKeeperGoesOn) {
+    ProcessHarness harness;
+
+    const Story story = harness.run(harness.shell("kill -STOP $PPID"));
+
+    EXPECT_EQ(story.ended->outcome.cause, EndCause::Exited);
+    EXPECT_EQ(story.ended->outcome.code, 0);
+}
+
 TEST(ProcessLossTest, KilledIdleKeeperIsReplaced) {
     ProcessHarness harness;
     const LaunchPlan plan = harness.shell("echo $PPID > keeper");
