@@ -48,7 +48,7 @@ fits_at_once(Cluster& cluster, const ExperimentSpec& spec, const PlacementGroupS
     return count;
 }
 
-std::string conditions_text(const Conditions& conditions) {
+std::string conditions_text(const Conditions& conditions, bool is_first) {
     std::string text;
     for (const Condition& condition : conditions) {
         text += fmt::format(
@@ -59,7 +59,10 @@ std::string conditions_text(const Conditions& conditions) {
                                          : to_json(Value(condition.any_of))
         );
     }
-    return text.empty() ? "every trial" : text;
+    if (!text.empty()) {
+        return text;
+    }
+    return is_first ? "every trial" : "every other trial";
 }
 
 /// Prints each request and whether it fits; returns the first that does not.
@@ -70,7 +73,7 @@ std::optional<Error> print_requests(Cluster& cluster, const ExperimentSpec& spec
         const Status feasible = cluster.feasible(alternative.group);
         table.add_row(
             {to_string(alternative.group),
-             conditions_text(alternative.when),
+             conditions_text(alternative.when, &alternative == &spec.resources.front()),
              feasible ? std::to_string(fits_at_once(cluster, spec, alternative.group)) : "never"}
         );
         if (!feasible && !first) {

@@ -127,7 +127,8 @@ void add_run_commands(CLI::App& app, Commands& to) {
         "  muster run sweep.yaml --set num_samples=8 --set resources.cpu=2\n"
         "  muster run sweep.yaml --node-resources cpu=4,gpu=2\n"
         "Exit codes: 0 all fine, 1 some trials failed, 2 bad input, 3 infeasible, 4 cancelled,\n"
-        "75 run it again to go on. ^C once stops cleanly and keeps everything, twice at once."
+        "5 the system failed (a full disk, say), 75 run it again to go on.\n"
+        "^C once stops cleanly and keeps everything, twice at once."
     );
     add_spec(*run, to.run.spec);
     add_node(*run, to.run.node);

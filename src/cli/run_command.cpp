@@ -125,9 +125,11 @@ void print_ending(const RunOutcome& outcome, const RunCommand& command) {
     if (view->spec.objective) {
         text += format_best(*view->head, view->spec, directory);
     }
+    const auto total = outcome.summary.done() + outcome.summary.waiting();
     text += fmt::format(
-        "{} trials: {}\neverything is in {}\n",
-        outcome.summary.done() + outcome.summary.waiting(),
+        "{} trial{}: {}\neverything is in {}\n",
+        total,
+        total == 1 ? "" : "s",
         format_counts(outcome.summary),
         directory
     );

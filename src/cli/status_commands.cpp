@@ -131,7 +131,10 @@ std::string explain_one(const ExperimentView& view, const Result<LiveView>& live
         }
         text += why;
     }
-    text += "\n  config: " + to_text(trial.config) + "\n";
+    text += "\n";
+    if (!trial.config.members().empty()) {
+        text += "  config: " + to_text(trial.config) + "\n";
+    }
     if (trial.progress != nullptr) {
         text += fmt::format(
             "  attempts: {}, failures: {}, reports: {}\n",

@@ -51,11 +51,12 @@ std::string ending_text(const Head& head, TrialId id) {
     if (trial.state != TrialState::Failed) {
         return "";
     }
+    const std::string config = to_text(trial.config);
     return printable(fmt::format(
-        "trial {} failed: {}\n  config: {}",
+        "trial {} failed: {}{}",
         to_string(id),
         trial.progress->reason,
-        to_text(trial.config)
+        config.empty() ? "" : "\n  config: " + config
     ));
 }
 
