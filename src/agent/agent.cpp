@@ -245,18 +245,20 @@ void Agent::State::check_objective(AgentMember& member, const std::vector<ValueM
         return;
     }
     const std::string& wanted = setup->objective->metric;
+    std::string problem =
+        fmt::format("a report has no metric {}: it has {}", wanted, names_of(metrics));
     for (const ValueMember& metric : metrics) {
-        if (metric.key == wanted && metric.value.number()) {
+        if (metric.key != wanted) {
+            continue;
+        }
+        if (metric.value.number()) {
             return;
         }
+        problem =
+            fmt::format("reported {} as {}, which is no number", wanted, to_json(metric.value));
     }
     member.said_no_objective = true;
-    remark(
-        member.key,
-        fmt::format(
-            "a report has no number for the metric {}: it has {}", wanted, names_of(metrics)
-        )
-    );
+    remark(member.key, std::move(problem));
 }
 
 void Agent::State::on(const ReportRefused& event, TimePoint /*now*/) {

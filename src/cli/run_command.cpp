@@ -58,14 +58,19 @@ std::string command_to_go_on(const RunOutcome& outcome, const RunCommand& comman
     return text;
 }
 
+std::string nothing_was_run(const RunOutcome& outcome) {
+    return fmt::format(
+        "this experiment was finished before; nothing was run ({}--fresh begins it anew)",
+        outcome.summary.failed > 0 ? "--retry-failed runs the failed trials again, " : ""
+    );
+}
+
 std::string how_it_ended(const RunOutcome& outcome, const RunCommand& command) {
     const std::string again =
         fmt::format("`{}` goes on with it", command_to_go_on(outcome, command));
     switch (outcome.end) {
         case RunEnd::Finished:
-            return outcome.was_finished ? "this experiment was finished before; nothing was run "
-                                          "(--fresh begins it anew)"
-                                        : "";
+            return outcome.was_finished ? nothing_was_run(outcome) : "";
         case RunEnd::TimeBudget:
             return outcome.reason;
         case RunEnd::FailFast:
@@ -112,7 +117,7 @@ std::string closing_table(const ExperimentView& view, const std::string& directo
 void print_ending(const RunOutcome& outcome, const RunCommand& command) {
     const std::string how = how_it_ended(outcome, command);
     if (outcome.end == RunEnd::Infeasible) {
-        std::fputs(fmt::format("muster: {}\n", how).c_str(), stderr);
+        complain(Error{ErrorCode::Infeasible, how});
         return;
     }
     const Result<ExperimentView> view = open_experiment(outcome.experiment_dir);

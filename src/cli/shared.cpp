@@ -34,7 +34,10 @@ int exit_code_of(ErrorCode code) {
 }  // namespace
 
 int complain(const Error& error) {
-    std::fputs(fmt::format("muster: {}\n", error.message).c_str(), stderr);
+    // What is infeasible says what is asked, not who asks.
+    const bool is_request = error.message.starts_with("asks for ");
+    const std::string_view subject = is_request ? "a trial " : "";
+    std::fputs(fmt::format("muster: {}{}\n", subject, error.message).c_str(), stderr);
     return exit_code_of(error.code);
 }
 

@@ -37,9 +37,10 @@ bool is_gone(const LiveView& view) {
 
 std::string who_and_when(const LiveView& view) {
     const auto age = static_cast<std::int64_t>(::time(nullptr)) - view.written;
-    const std::string ago = format_duration(std::chrono::seconds{std::max<std::int64_t>(age, 0)});
+    const std::string ago =
+        age <= 0 ? "just now" : format_duration(std::chrono::seconds{age}) + " ago";
     if (!view.ended.empty()) {
-        return fmt::format("{} {} ago", view.ended, ago);
+        return fmt::format("{} {}", view.ended, ago);
     }
     if (is_gone(view)) {
         return fmt::format(
@@ -47,7 +48,7 @@ std::string who_and_when(const LiveView& view) {
         );
     }
     // A live run rewrites its view at least every few seconds while anything changes.
-    return fmt::format("running on {} (process {}), seen {} ago", view.host, view.pid, ago);
+    return fmt::format("running on {} (process {}), seen {}", view.host, view.pid, ago);
 }
 
 std::string counts_line(const LiveView& view) {
@@ -101,7 +102,9 @@ std::string status_text(const LiveView& view) {
 std::string explain_all(const LiveView& view) {
     std::string text = fmt::format("{}: {}\n", view.experiment, who_and_when(view));
     text += in_use_line(view);
-    if (view.waiting.empty()) {
+    if (!view.ended.empty()) {
+        text += counts_line(view) + "\n";
+    } else if (view.waiting.empty()) {
         text += "no trial waits\n";
     }
     for (const LiveTrial& trial : view.waiting) {

@@ -222,14 +222,25 @@ TEST(AgentTest, AMissingObjectiveIsRemarkedOnceWithWhatWasReported) {
     EXPECT_EQ(
         report(agent, {{"step", 1}, {"acc", 0.5}}, at(seconds{1})),
         (AgentCommands{
-            TellHead{
-                Remark{kMember, "a report has no number for the metric loss: it has step, acc"}},
+            TellHead{Remark{kMember, "a report has no metric loss: it has step, acc"}},
             TellHead{Reported{kMember, {1, {{"acc", 0.5}}}, 0}},
         })
     );
     EXPECT_EQ(
         report(agent, {{"acc", 0.5}}, at(seconds{1})),
         told(Reported{kMember, {2, {{"acc", 0.5}}}, 0})
+    );
+}
+
+TEST(AgentTest, AnObjectiveThatIsNoNumberIsRemarked) {
+    Agent agent = running_agent(setup({}, ObjectiveSpec{"loss", Mode::Min}));
+
+    EXPECT_EQ(
+        report(agent, {{"loss", "low"}}, at(seconds{1})),
+        (AgentCommands{
+            TellHead{Remark{kMember, "reported loss as \"low\", which is no number"}},
+            TellHead{Reported{kMember, {1, {{"loss", "low"}}}, 0}},
+        })
     );
 }
 
