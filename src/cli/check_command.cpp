@@ -10,23 +10,10 @@
 #include "cli/text_table.hpp"
 #include "placement/cluster.hpp"
 #include "search/searcher.hpp"
-#include "spec/cluster_file.hpp"
 #include "spec/load_spec.hpp"
 
 namespace muster {
 namespace {
-
-Result<std::vector<NodeInventory>>
-nodes_to_check(const CheckCommand& command, const ExperimentSpec& spec) {
-    if (!command.cluster.empty()) {
-        return load_cluster(command.cluster);
-    }
-    Result<NodeInventory> node = node_for(command.node, spec.nodes);
-    if (!node) {
-        return node.error();
-    }
-    return std::vector<NodeInventory>{std::move(*node)};
-}
 
 /// How many trials of one shape run at once on the idle cluster.
 std::size_t
@@ -131,7 +118,8 @@ int carry_out(const CheckCommand& command) {
     if (!spec) {
         return complain(spec.error());
     }
-    const Result<std::vector<NodeInventory>> nodes = nodes_to_check(command, *spec);
+    const Result<std::vector<NodeInventory>> nodes =
+        nodes_for(command.cluster, command.node, spec->nodes);
     if (!nodes) {
         return complain(nodes.error());
     }

@@ -168,4 +168,11 @@ std::size_t output_width();
 Result<NodeInventory>
 node_for(const NodeArguments& arguments, const std::vector<NodeResources>& custom);
 
+/// The nodes of the cluster file `cluster`, or the node_for() of this machine when it is empty.
+Result<std::vector<NodeInventory>> nodes_for(
+    const std::string& cluster,
+    const NodeArguments& arguments,
+    const std::vector<NodeResources>& custom
+);
+
 }  // namespace muster

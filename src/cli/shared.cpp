@@ -2,7 +2,9 @@
 //
 // shared - what the commands have in common: printing, complaining, the node.
 
+#include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -10,6 +12,7 @@
 
 #include "cli/commands.hpp"
 #include "resources/logical_node.hpp"
+#include "spec/cluster_file.hpp"
 #include "spec/hostlist.hpp"
 
 namespace muster {
@@ -29,6 +32,25 @@ int exit_code_of(ErrorCode code) {
             return kExitSystem;
     }
     return kExitSystem;
+}
+
+/// Adds what the spec's `nodes` says that this node has.
+Status give_custom_resources(NodeInventory& node, const std::vector<NodeResources>& custom) {
+    for (const NodeResources& entry : custom) {
+        const Result<std::vector<std::string>> names = expand_hostlist(entry.nodes);
+        if (!names) {
+            return names.error();
+        }
+        if (std::find(names->begin(), names->end(), node.name) == names->end()) {
+            continue;
+        }
+        ResourceSet total = node.total();
+        for (const NamedAmount& amount : entry.resources) {
+            total.set_custom(amount.name, amount.amount);
+        }
+        node.custom = std::move(total.custom);
+    }
+    return Ok{};
 }
 
 }  // namespace
@@ -69,23 +91,34 @@ node_for(const NodeArguments& arguments, const std::vector<NodeResources>& custo
     if (!node) {
         return node.error();
     }
-    for (const NodeResources& entry : custom) {
-        const Result<std::vector<std::string>> names = expand_hostlist(entry.nodes);
-        if (!names) {
-            return names.error();
-        }
-        for (const std::string& name : *names) {
-            if (name != node->name) {
-                continue;
-            }
-            ResourceSet total = node->total();
-            for (const NamedAmount& amount : entry.resources) {
-                total.set_custom(amount.name, amount.amount);
-            }
-            node->custom = std::move(total.custom);
-        }
+    if (Status given = give_custom_resources(*node, custom); !given) {
+        return given.error();
     }
     return node;
+}
+
+Result<std::vector<NodeInventory>> nodes_for(
+    const std::string& cluster,
+    const NodeArguments& arguments,
+    const std::vector<NodeResources>& custom
+) {
+    if (cluster.empty()) {
+        Result<NodeInventory> node = node_for(arguments, custom);
+        if (!node) {
+            return node.error();
+        }
+        return std::vector<NodeInventory>{std::move(*node)};
+    }
+    Result<std::vector<NodeInventory>> nodes = load_cluster(cluster);
+    if (!nodes) {
+        return nodes.error();
+    }
+    for (NodeInventory& node : *nodes) {
+        if (Status given = give_custom_resources(node, custom); !given) {
+            return given.error();
+        }
+    }
+    return nodes;
 }
 
 }  // namespace muster

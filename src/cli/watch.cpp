@@ -130,7 +130,8 @@ LogLines::LogLines(int log, ProgressOptions options) : output_(log), options_(st
 
 void LogLines::on_progress(const Head& head, TimePoint now) {
     begin(options_, began_, head, now);
-    if (now < next_line_) {
+    // Before the first trial there is nothing to follow, and there may never be.
+    if (now < next_line_ || head.trial_count() == 0) {
         return;
     }
     std::string line = progress_line(head, options_);

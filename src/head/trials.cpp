@@ -83,7 +83,7 @@ void Trials::offer_best(TrialId id, double value) {
     }
 }
 
-void Trials::record(TrialId id, TrialResult result) {
+void Trials::record(TrialId id, const TrialResult& result) {
     TrialProgress& progress = this->progress(id);
     ++progress.results;
     progress.last_step = result.step;
@@ -95,7 +95,7 @@ void Trials::record(TrialId id, TrialResult result) {
             offer_best(id, *value);
         }
     }
-    progress.last = std::move(result);
+    progress.last = result;
 }
 
 }  // namespace muster

@@ -43,7 +43,7 @@ class Trials {
     const std::set<TrialId>& active() const { return active_; }
 
     /// Takes a result that counts into the trial's last and best, and the experiment's best.
-    void record(TrialId id, TrialResult result);
+    void record(TrialId id, const TrialResult& result);
     /// The trial with the best result, once one has reported a finite objective.
     std::optional<TrialId> best() const { return best_; }
 

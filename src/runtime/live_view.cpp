@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -16,6 +17,23 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostRunning = 200;
+constexpr std::size_t kMostMetrics = 50;
+constexpr std::size_t kLongestText = 200;
+
+/// The metrics as JSON. A trial may report a megabyte of text; this file is written every second.
+std::string shown_metrics(const TrialResult& result) {
+    Value::Map shown = result.metrics;
+    if (shown.size() > kMostMetrics) {
+        shown.resize(kMostMetrics);
+    }
+    for (ValueMember& metric : shown) {
+        const std::string text = to_argument(metric.value);
+        if (text.size() > kLongestText) {
+            metric.value = text.substr(0, kLongestText) + "…";
+        }
+    }
+    return to_json(Value(std::move(shown)));
+}
 
 LiveTrial live_trial(const Head& head, TrialId id, TimePoint now) {
     const Trial& trial = *head.trial(id);
@@ -26,7 +44,7 @@ LiveTrial live_trial(const Head& head, TrialId id, TimePoint now) {
         .config = to_text(trial.config)};
     if (trial.progress != nullptr && trial.progress->last) {
         live.step = trial.progress->last->step;
-        live.metrics = to_json(Value(Value::Map(trial.progress->last->metrics)));
+        live.metrics = shown_metrics(*trial.progress->last);
     }
     return live;
 }
@@ -128,7 +146,7 @@ LiveView make_live_view(const Head& head, const std::string& experiment, TimePoi
         view.best = live_trial(head, *summary.best, now);
         const TrialResult& result = *head.trial(*summary.best)->progress->best;
         view.best->step = result.step;
-        view.best->metrics = to_json(Value(Value::Map(result.metrics)));
+        view.best->metrics = shown_metrics(result);
     }
     const std::vector<TrialId> active = head.active_trials();
     for (std::size_t index = 0; index < std::min(active.size(), kMostRunning); ++index) {

@@ -119,6 +119,13 @@ class CheckTest(CliCase):
         self.assertIn("4 nodes", result.stdout)
         self.assertRegex(result.stdout, r"\{gpu: 1\} +every trial +32\n")
 
+    def test_nodes_of_a_cluster_file_get_what_the_spec_says_they_have(self):
+        cluster = self.write("cluster.yaml", 'nodes:\n  - {name: "n[1-2]", cpu: 4}\n')
+        spec = self.spec({**SWEEP, "resources": {"nvme": 1}, "nodes": {"n2": {"nvme": 3}}})
+        result = self.muster("check", spec, "--cluster", cluster)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stdout, r"\{nvme: 1\} +every trial +3\n")
+
 
 class SimulateTest(CliCase):
     def test_simulated_makespan_is_exact(self):
@@ -288,7 +295,6 @@ class OutsideTest(CliCase):
         result = self.muster("get", "lr")
         self.assertEqual(result.returncode, 2)
         self.assertIn("not", result.stderr)
-
 
 
 if __name__ == "__main__":
