@@ -12,7 +12,6 @@
 #include <variant>
 
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -22,6 +21,7 @@
 #include "posix/unique_fd.hpp"
 #include "process/frames.hpp"
 #include "process/member.hpp"
+#include "process/reaper.hpp"
 
 namespace muster {
 namespace {
@@ -246,20 +246,10 @@ void Keeper::flush() {
 }  // namespace
 
 void run_keeper(int socket, pid_t parent) {
-    ::setsid();
-    ::prctl(PR_SET_NAME, "muster-keeper");
-    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (::getppid() != parent) {
-        return;
+    UniqueFd signals = become_reaper("muster-keeper", parent);
+    if (signals) {
+        Keeper(socket, parent, std::move(signals)).run();
     }
-    sigset_t set;
-    ::sigemptyset(&set);
-    ::sigaddset(&set, SIGCHLD);
-    ::sigaddset(&set, SIGTERM);
-    UniqueFd signals(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-    check(static_cast<bool>(signals), "a keeper has room for a signalfd");
-    Keeper(socket, parent, std::move(signals)).run();
 }
 
 }  // namespace muster

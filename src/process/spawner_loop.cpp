@@ -15,16 +15,15 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/check.hpp"
 #include "posix/unique_fd.hpp"
 #include "process/keeper.hpp"
 #include "process/process_tree.hpp"
+#include "process/reaper.hpp"
 
 namespace muster {
 namespace {
@@ -250,20 +249,10 @@ void SpawnerLoop::send_notes() {
 }  // namespace
 
 void run_spawner(int socket, pid_t parent) {
-    ::setsid();
-    ::prctl(PR_SET_NAME, "muster-spawner");
-    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (::getppid() != parent) {
-        return;
+    UniqueFd signals = become_reaper("muster-spawner", parent);
+    if (signals) {
+        SpawnerLoop(socket, parent, std::move(signals)).run();
     }
-    sigset_t set;
-    ::sigemptyset(&set);
-    ::sigaddset(&set, SIGCHLD);
-    ::sigaddset(&set, SIGTERM);
-    UniqueFd signals(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-    check(static_cast<bool>(signals), "the spawner has room for a signalfd");
-    SpawnerLoop(socket, parent, std::move(signals)).run();
 }
 
 }  // namespace muster
