@@ -10,7 +10,7 @@ import subprocess
 import sys
 import unittest
 
-from cli_case import MUSTER, CliCase, main, wait_until
+from cli_case import MUSTER, CliCase, main, processes_with, wait_until
 
 ARGUMENTS = [
     "",
@@ -34,7 +34,8 @@ with open(sys.argv[1], "w") as out:
 """
 
 HOLD = """
-echo $$ > pids/$MUSTER_TRIAL_ID
+echo $$ > $MUSTER_TRIAL_ID.new
+mv $MUSTER_TRIAL_ID.new pids/$MUSTER_TRIAL_ID
 while [ ! -e go ]; do sleep 0.02; done
 """
 
@@ -423,11 +424,8 @@ class SignalsTest(CliCase):
         run.kill()
         run.communicate()
         wait_until(
-            lambda: not any(
-                os.path.exists(f"/proc/{path.read_text().strip()}")
-                for path in (self.dir / "pids").iterdir()
-            ),
-            "the trials to be gone",
+            lambda: not processes_with(f"MUSTER_TEST_MARK={self.dir}"),
+            "every process of the run to be gone",
         )
 
         (self.dir / "go").touch()
