@@ -29,6 +29,12 @@ struct AgentOptions {
     std::string socket_path;
     /// How often to say Heartbeat; 0 is never (one process: nobody listens).
     Duration heartbeat{0};
+    /// Members are killed when no heartbeat that was sent within this time was answered: the head
+    /// may then start their trials elsewhere. Shorter than the head's lease by what killing takes;
+    /// 0 is no lease.
+    Duration lease{0};
+    /// How long the agent, having lost its lease, waits for the head to take it back.
+    Duration rejoin = std::chrono::minutes{10};
     /// Reports of one trial in a second that are passed on one by one.
     std::uint32_t reports_per_second = 1000;
 };

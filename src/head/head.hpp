@@ -48,6 +48,10 @@ struct RunOptions {
     Duration wait_for_nodes{0};
     /// Run failed trials again that an earlier run left behind.
     bool retry_failed = false;
+    /// A node that was silent for so long is lost; 0 is never. Longer than the agents' own lease.
+    Duration lease{0};
+    /// Go on although nothing that was started succeeds.
+    bool keep_going = false;
 };
 
 /// Trials by state, and what they hold.
@@ -68,6 +72,9 @@ struct HeadSummary {
     ResourceSet in_use;
     ResourceSet capacity;
     std::optional<TrialId> best;
+    /// Nodes that are up, and those of them that are set aside since everything fails there.
+    std::uint32_t nodes = 0;
+    std::uint32_t nodes_set_aside = 0;
 
     /// In a final state.
     std::uint64_t done() const { return completed + stopped + failed + cancelled; }

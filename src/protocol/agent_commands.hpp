@@ -51,12 +51,21 @@ struct TellMemberToStop {
     friend bool operator==(const TellMemberToStop&, const TellMemberToStop&) = default;
 };
 
+/// The lease ran out and every member is gone: whatever was said before is void on both sides. The
+/// transport begins anew; the Hello with this incarnation comes next.
+struct BeginAnew {
+    std::uint32_t incarnation = 0;
+
+    friend bool operator==(const BeginAnew&, const BeginAnew&) = default;
+};
+
 /// Every member is gone: leave.
 struct LeaveNode {
     friend bool operator==(const LeaveNode&, const LeaveNode&) = default;
 };
 
-using AgentCommand = std::variant<TellHead, Launch, EndMember, Rebind, TellMemberToStop, LeaveNode>;
+using AgentCommand =
+    std::variant<TellHead, Launch, EndMember, Rebind, TellMemberToStop, BeginAnew, LeaveNode>;
 using AgentCommands = std::vector<AgentCommand>;
 
 }  // namespace muster

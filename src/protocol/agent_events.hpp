@@ -40,6 +40,8 @@ struct MemberEnded {
     MemberKey key;
     Outcome outcome;
     Usage usage;
+    /// As Ended::last_lines.
+    std::string last_lines;
 };
 
 /// A report came from the member: by its socket, its output or a file. The step's key is still
@@ -55,8 +57,19 @@ struct ReportRefused {
     std::string text;
 };
 
-/// The head's end of the transport is gone, or its lease ran out.
+/// The head is gone for good: its connection was reset, or the launcher is ending this process.
 struct HeadLost {};
+
+/// The agent's loop itself stood still for so long (a suspended process, a host without a breath).
+/// Its clock does not count that, but the head's did: the lease must.
+struct StoodStill {
+    Duration gap{0};
+};
+
+/// The node can't run trials any more (the process that starts them is gone); `reason` for people.
+struct NodeBroken {
+    std::string reason;
+};
 
 /// Agent::next_deadline() was reached.
 struct AgentTick {};
@@ -69,6 +82,8 @@ using AgentEvent = std::variant<
     ReportArrived,
     ReportRefused,
     HeadLost,
+    StoodStill,
+    NodeBroken,
     AgentTick>;
 
 }  // namespace muster

@@ -25,6 +25,14 @@ struct Send {
     friend bool operator==(const Send&, const Send&) = default;
 };
 
+/// The node was lost: whatever is on its way to it is void, and nothing is sent to it before its
+/// agent has come anew (a Hello with a higher incarnation).
+struct Abandon {
+    NodeId node;
+
+    friend bool operator==(const Abandon&, const Abandon&) = default;
+};
+
 /// Ask the searcher for up to `count` configs; the answer is a Suggested event. At most one Ask is
 /// open at a time.
 struct Ask {
@@ -67,7 +75,7 @@ struct Leave {
     friend bool operator==(const Leave&, const Leave&) = default;
 };
 
-using Action = std::variant<Send, Ask, Tell, Note, Announce, Leave>;
+using Action = std::variant<Send, Abandon, Ask, Tell, Note, Announce, Leave>;
 
 /// An action and what must be on disk before it is carried out: 0 is nothing, N the first N facts
 /// that the head has emitted in this run, counted over all its steps.

@@ -24,9 +24,12 @@ struct AgentSaid {
     friend bool operator==(const AgentSaid&, const AgentSaid&) = default;
 };
 
-/// The node is gone with everything on it.
+/// The node is gone with everything on it: its connection was reset, say. The head finds out by
+/// itself, later, when a node's lease runs out.
 struct NodeLost {
     NodeId node;
+    /// For people: "its connection was reset".
+    std::string why;
 
     friend bool operator==(const NodeLost&, const NodeLost&) = default;
 };

@@ -48,6 +48,15 @@ struct RunStarted {
     friend bool operator==(const RunStarted&, const RunStarted&) = default;
 };
 
+/// A node's agent said Hello. Later facts name the node by its number, in this run alone.
+struct NodeJoined {
+    NodeId node;
+    std::string name;
+    std::uint32_t incarnation = 0;
+
+    friend bool operator==(const NodeJoined&, const NodeJoined&) = default;
+};
+
 struct TrialCreated {
     TrialId trial;
     Config config;
@@ -112,9 +121,11 @@ enum class RunEnd : std::uint8_t {
     Interrupted,
     /// A request could not be met even by the idle cluster: nothing was started.
     Infeasible,
+    /// Nothing that was started came to anything: the program or its surroundings are broken.
+    NothingWorks,
 };
 
-/// The run is over. Cancelled and FailFast leave an experiment that can be continued.
+/// The run is over. Cancelled, FailFast and NothingWorks leave an experiment that can be continued.
 struct RunEnded {
     RunEnd end = RunEnd::Finished;
     std::string reason;
@@ -124,6 +135,7 @@ struct RunEnded {
 
 using Fact = std::variant<
     RunStarted,
+    NodeJoined,
     TrialCreated,
     AttemptStarted,
     ResultReported,

@@ -102,12 +102,20 @@ struct SetCores {
     friend bool operator==(const SetCores&, const SetCores&) = default;
 };
 
+/// The answer to a Heartbeat, at once, whatever the disk does: with it the agent's lease begins
+/// anew at the moment when it sent that heartbeat.
+struct Alive {
+    std::uint64_t heartbeat = 0;
+
+    friend bool operator==(const Alive&, const Alive&) = default;
+};
+
 /// The run is over: kill what is left and leave.
 struct Dismiss {
     friend bool operator==(const Dismiss&, const Dismiss&) = default;
 };
 
-using ToAgent = std::variant<Setup, Start, Stop, SetCores, Dismiss>;
+using ToAgent = std::variant<Setup, Start, Stop, SetCores, Alive, Dismiss>;
 
 // --- agent to head ---
 
@@ -142,6 +150,9 @@ struct Ended {
     MemberKey key;
     Outcome outcome;
     Usage usage;
+    /// The end of what it wrote to its output, when it did not end well; whole lines, at most 2
+    /// KiB, UTF-8. May be empty.
+    std::string last_lines;
 
     friend bool operator==(const Ended&, const Ended&) = default;
 };
@@ -154,11 +165,21 @@ struct Remark {
     friend bool operator==(const Remark&, const Remark&) = default;
 };
 
-/// The agent is alive.
+/// The agent is alive. Answered with Alive.
 struct Heartbeat {
+    /// Counts the agent's heartbeats.
+    std::uint64_t number = 0;
+
     friend bool operator==(const Heartbeat&, const Heartbeat&) = default;
 };
 
-using FromAgent = std::variant<Hello, Started, Reported, Ended, Remark, Heartbeat>;
+/// The agent leaves by itself, for its node can't run trials any more. Its last message.
+struct Farewell {
+    std::string reason;
+
+    friend bool operator==(const Farewell&, const Farewell&) = default;
+};
+
+using FromAgent = std::variant<Hello, Started, Reported, Ended, Remark, Heartbeat, Farewell>;
 
 }  // namespace muster

@@ -50,6 +50,8 @@ std::string word_for(RunEnd end) {
             return "interrupted";
         case RunEnd::Infeasible:
             return "refused as infeasible";
+        case RunEnd::NothingWorks:
+            return "ended since nothing succeeded";
     }
     return "ended";
 }
@@ -260,6 +262,7 @@ void RunLoop::carry_out(Command command) {
         Overloaded{
             [&](Send& send) { transport_.send(std::move(send.message)); },
             [&](const Ask& ask) { ask_searcher(ask); },
+            [](const Abandon&) {},
             // Random and grid search learn nothing from how trials end.
             [](const Tell&) {},
             [&](const Note& note) { parts_.observer.on_note(note.level, note.text); },
@@ -298,6 +301,7 @@ void RunLoop::carry_out(AgentCommand command) {
                 parts_.processes.bind(rebind.key, rebind.processing_units);
             },
             [&](const TellMemberToStop& stop) { parts_.reports.tell_stop(stop.key); },
+            [](const BeginAnew&) {},
             // The head leaves at the same time, and the loop with it.
             [](const LeaveNode&) {}},
         command

@@ -24,7 +24,7 @@ namespace muster {
 namespace wire {
 
 /// Raised when the form of a frame changes within one version.
-constexpr std::uint32_t kForm = 1;
+constexpr std::uint32_t kForm = 2;
 
 /// The last enumerator of each enum on the wire: anything above is corrupt.
 template <class Enum>
@@ -331,6 +331,11 @@ void field(Coder& coder, SetCores& set) {
 }
 
 template <class Coder>
+void field(Coder& coder, Alive& alive) {
+    fields(coder, alive.heartbeat);
+}
+
+template <class Coder>
 void field(Coder& /*coder*/, Dismiss& /*dismiss*/) {}
 
 // --- agent to head ---
@@ -352,7 +357,7 @@ void field(Coder& coder, Reported& reported) {
 
 template <class Coder>
 void field(Coder& coder, Ended& ended) {
-    fields(coder, ended.key, ended.outcome, ended.usage);
+    fields(coder, ended.key, ended.outcome, ended.usage, ended.last_lines);
 }
 
 template <class Coder>
@@ -361,7 +366,14 @@ void field(Coder& coder, Remark& remark) {
 }
 
 template <class Coder>
-void field(Coder& /*coder*/, Heartbeat& /*heartbeat*/) {}
+void field(Coder& coder, Heartbeat& heartbeat) {
+    fields(coder, heartbeat.number);
+}
+
+template <class Coder>
+void field(Coder& coder, Farewell& farewell) {
+    fields(coder, farewell.reason);
+}
 
 // --- frames ---
 
