@@ -55,12 +55,15 @@ struct Agent::State {
     void on(const ReportArrived& event, TimePoint now);
     void on(const ReportRefused& event, TimePoint now);
     void on(const HeadLost& event, TimePoint now);
+    void on(const StoodStill& event, TimePoint now);
+    void on(const NodeBroken& event, TimePoint now);
     void on(const AgentTick& event, TimePoint now);
 
     void take(const Setup& message, TimePoint now);
     void take(const Start& message, TimePoint now);
     void take(const Stop& message, TimePoint now);
     void take(const SetCores& message, TimePoint now);
+    void take(const Alive& message, TimePoint now);
     void take(const Dismiss& message, TimePoint now);
 
     AgentMember* find(const MemberKey& key);
@@ -159,11 +162,22 @@ void Agent::State::take(const SetCores& message, TimePoint /*now*/) {
     }
 }
 
+void Agent::State::take(const Alive& /*message*/, TimePoint /*now*/) {}
+
 void Agent::State::take(const Dismiss& /*message*/, TimePoint /*now*/) {
     leave();
 }
 
 void Agent::State::on(const HeadLost& /*event*/, TimePoint /*now*/) {
+    if (!leaving) {
+        leave();
+    }
+}
+
+void Agent::State::on(const StoodStill& /*event*/, TimePoint /*now*/) {}
+
+void Agent::State::on(const NodeBroken& event, TimePoint /*now*/) {
+    tell(Farewell{event.reason});
     if (!leaving) {
         leave();
     }

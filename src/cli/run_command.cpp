@@ -79,6 +79,8 @@ std::string how_it_ended(const RunOutcome& outcome, const RunCommand& command) {
             return "cancelled; everything reported is kept; " + again;
         case RunEnd::Interrupted:
             return fmt::format("interrupted ({}); {}", outcome.reason, again);
+        case RunEnd::NothingWorks:
+            return fmt::format("{}; {}", outcome.reason, again);
         case RunEnd::Infeasible:
             return outcome.reason;
     }

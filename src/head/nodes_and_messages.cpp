@@ -77,6 +77,7 @@ void on_agent_said(HeadState& head, const AgentSaid& said, TimePoint now) {
         Overloaded{
             [](const Hello&) {},
             [](const Heartbeat&) {},
+            [](const Farewell&) {},
             [](const Started&) {},
             [&](const Reported& reported) {
                 for_trial(reported.key, [&](TrialId id) { on_reported(head, id, reported, now); });

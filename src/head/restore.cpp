@@ -89,6 +89,7 @@ Status Head::restore(const Fact& fact, TimePoint at) {
                 head.ended_before.reset();
                 return Ok{};
             },
+            [](const NodeJoined&) { return Status(Ok{}); },
             [&](const TrialCreated& created) { return restore_created(head, created); },
             [&](const AttemptStarted& started) {
                 return for_known(started.trial, [&]() -> Status {

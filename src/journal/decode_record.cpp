@@ -256,20 +256,25 @@ Fact fact_of(std::size_t kind, const Fields& fields) {
     switch (kind) {
         case 0:
             return RunStarted{fields.whole<std::uint32_t>("epoch")};
-        case 2:
-            return AttemptStarted{trial_of(fields), attempt_of(fields), placement_of(fields)};
+        case 1:
+            return NodeJoined{
+                NodeId{fields.whole<std::uint32_t>("node")},
+                fields.text_or_empty("name"),
+                fields.whole<std::uint32_t>("incarnation")};
         case 3:
+            return AttemptStarted{trial_of(fields), attempt_of(fields), placement_of(fields)};
+        case 4:
             return ResultReported{
                 trial_of(fields),
                 attempt_of(fields),
                 result_of(fields),
                 fields.truth("overrun"),
                 fields.whole_or_zero<std::uint64_t>("coalesced")};
-        case 4:
-            return attempt_ended_of(fields);
         case 5:
-            return trial_ended_of(fields);
+            return attempt_ended_of(fields);
         case 6:
+            return trial_ended_of(fields);
+        case 7:
             return RunEnded{
                 choice_of<RunEnd>(fields, "end", kRunEnds), fields.text_or_empty("reason")};
         default:
@@ -317,7 +322,7 @@ Result<Record> RecordReader::read(std::string_view line) {
             return record;
         }
         const auto* const found = std::find(kFactKinds.begin(), kFactKinds.end(), kind);
-        if (found == kFactKinds.begin() + 1) {
+        if (found == kFactKinds.begin() + 2) {
             std::vector<std::string> keys;
             std::vector<std::optional<Value>> values;
             for (const ValueMember& member : Fields(fields.get("config")).members()) {

@@ -191,6 +191,11 @@ void append_content(const Fact& fact, Line line) {
     std::visit(
         Overloaded{
             [&](const RunStarted& run) { line.number("epoch", run.epoch); },
+            [&](const NodeJoined& joined) {
+                line.number("node", joined.node.value);
+                line.text("name", joined.name);
+                line.number("incarnation", joined.incarnation);
+            },
             [&](const TrialCreated& created) {
                 line.trial(created.trial);
                 line.config(created.config);

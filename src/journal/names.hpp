@@ -16,8 +16,9 @@ namespace muster::journal {
 inline constexpr std::string_view kHeaderKind = "journal";
 
 /// In the order of Fact's alternatives.
-inline constexpr std::array<std::string_view, 7> kFactKinds = {
+inline constexpr std::array<std::string_view, 8> kFactKinds = {
     "run_started",
+    "node_joined",
     "trial_created",
     "attempt_started",
     "result",
@@ -37,8 +38,14 @@ inline constexpr std::array<std::string_view, 8> kCauses = {
     "lost"};
 
 /// In the order of RunEnd.
-inline constexpr std::array<std::string_view, 6> kRunEnds =
-    {"finished", "time_budget", "fail_fast", "cancelled", "interrupted", "infeasible"};
+inline constexpr std::array<std::string_view, 7> kRunEnds = {
+    "finished",
+    "time_budget",
+    "fail_fast",
+    "cancelled",
+    "interrupted",
+    "infeasible",
+    "nothing_works"};
 
 inline std::string_view kind_of(const Fact& fact) {
     static_assert(std::variant_size_v<Fact> == kFactKinds.size());

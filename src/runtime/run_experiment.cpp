@@ -55,6 +55,7 @@ int exit_code_of(const RunOutcome& outcome) {
         case RunEnd::TimeBudget:
             return outcome.summary.failed > 0 ? 1 : 0;
         case RunEnd::FailFast:
+        case RunEnd::NothingWorks:
             return 1;
         case RunEnd::Cancelled:
             return 4;
@@ -179,6 +180,7 @@ class Run {
             case RunEnd::Cancelled:
             case RunEnd::Interrupted:
             case RunEnd::Infeasible:
+            case RunEnd::NothingWorks:
                 return false;
         }
         return false;

@@ -35,7 +35,8 @@ const MemberKey* key_of(const FromAgent& message) {
             [](const Ended& said) { return &said.key; },
             [](const Remark& said) { return &said.key; },
             [](const Hello&) -> const MemberKey* { return nullptr; },
-            [](const Heartbeat&) -> const MemberKey* { return nullptr; }},
+            [](const Heartbeat&) -> const MemberKey* { return nullptr; },
+            [](const Farewell&) -> const MemberKey* { return nullptr; }},
         message
     );
 }
@@ -175,6 +176,7 @@ void Watch::take_fact(const Fact& fact) {
             },
             [&](const TrialEnded& ended) { ended_[ended.trial] = ended.state; },
             [](const RunStarted&) {},
+            [](const NodeJoined&) {},
             [](const TrialCreated&) {},
             [](const RunEnded&) {}},
         fact

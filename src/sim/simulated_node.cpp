@@ -132,6 +132,7 @@ void SimulatedNode::carry_out(const AgentCommand& command, const TrialModel& mod
                     leave_at(tell.key, {EndCause::Exited, 0, ""}, soon);
                 }
             },
+            [](const BeginAnew&) {},
             // Messages that were said before are still on their way.
             [&](const LeaveNode&) { agent_.reset(); }},
         command

@@ -38,6 +38,7 @@ std::string text_of(const ToAgent& message) {
             [](const SetCores& said) {
                 return fmt::format("SetCores {}: {} cores", name_of(said.key), said.cores.size());
             },
+            [](const Alive& said) { return fmt::format("Alive {}", said.heartbeat); },
             [](const Dismiss&) { return std::string("Dismiss"); }},
         message
     );
@@ -59,7 +60,8 @@ std::string text_of(const FromAgent& message) {
             [](const Remark& said) {
                 return fmt::format("Remark {}: {}", name_of(said.key), said.text);
             },
-            [](const Heartbeat&) { return std::string("Heartbeat"); }},
+            [](const Heartbeat& said) { return fmt::format("Heartbeat {}", said.number); },
+            [](const Farewell& said) { return "Farewell: " + said.reason; }},
         message
     );
 }

@@ -94,6 +94,7 @@ void Simulation::State::carry_out(const Command& command) {
             [&](const Send& message) { send(message); },
             [&](const Ask& asked) { ask(asked); },
             [&](const Leave& leave) { side->leave = leave; },
+            [](const Abandon&) {},
             [](const Tell&) {},
             [](const Note&) {},
             [](const Announce&) {}},
@@ -217,7 +218,7 @@ void Simulation::State::lose_node(NodeId id) {
     side->counted.erase(id);
     side->waiting.erase(std::int64_t{id.value});
     watch.node_gone(id);
-    step(NodeLost{id});
+    step(NodeLost{id, "it was cut off"});
 }
 
 void Simulation::State::on(FrameToHead& event) {

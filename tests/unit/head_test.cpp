@@ -135,7 +135,7 @@ TEST(HeadTest, LostNodeSendsItsTrialToAnotherNodeWithoutCountingAFailure) {
     ASSERT_EQ(test.node_of(0), kNode0);
     const AttemptId first = test.key(0).attempt;
 
-    test.handle(NodeLost{kNode0});
+    test.handle(NodeLost{kNode0, "its connection was reset"});
 
     EXPECT_EQ(test.state(0), TrialState::Running);
     EXPECT_EQ(test.node_of(0), kNode1);
@@ -164,7 +164,7 @@ TEST(HeadTest, MessagesOfAnAttemptThatIsOverChangeNothing) {
     HeadCase test(spec(), 1, {.expected_nodes = 2});
     test.begin_with({make_node("n0", 1), make_node("n1", 1)});
     const MemberKey old = test.key(0);
-    test.handle(NodeLost{kNode0});
+    test.handle(NodeLost{kNode0, "its connection was reset"});
     const std::size_t facts = test.facts.size();
 
     test.handle(AgentSaid{kNode0, Reported{old, {1, {{"accuracy", 0.5}}}, 0}});
@@ -178,7 +178,7 @@ TEST(HeadTest, NodeThatComesBackRunsTrialsAgain) {
     HeadCase test(spec(), 1, {.wait_for_nodes = seconds{60}});
     test.begin_with({make_node("n0", 1)});
 
-    test.handle(NodeLost{kNode0});
+    test.handle(NodeLost{kNode0, "its connection was reset"});
     EXPECT_EQ(test.state(0), TrialState::Pending);
     test.node_reports(kNode0, make_node("n0", 1), 2);
 
@@ -188,7 +188,7 @@ TEST(HeadTest, NodeThatComesBackRunsTrialsAgain) {
 TEST(HeadTest, RequestThatLostNodesMadeImpossibleEndsTheRunAsInterrupted) {
     HeadCase test(spec(), 1, {.wait_for_nodes = seconds{60}});
     test.begin_with({make_node("n0", 1)});
-    test.handle(NodeLost{kNode0});
+    test.handle(NodeLost{kNode0, "its connection was reset"});
     EXPECT_TRUE(test.actions<Leave>().empty());
 
     test.advance(seconds{60});
