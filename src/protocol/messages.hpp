@@ -112,6 +112,9 @@ struct Alive {
 
 /// The run is over: kill what is left and leave.
 struct Dismiss {
+    /// No rank was lost, so that all can leave together; filled in by whoever sends it.
+    bool orderly = true;
+
     friend bool operator==(const Dismiss&, const Dismiss&) = default;
 };
 

@@ -36,6 +36,8 @@ constexpr StopKind kLast<StopKind> = StopKind::Kill;
 template <>
 constexpr Mode kLast<Mode> = Mode::Max;
 template <>
+constexpr RankRole kLast<RankRole> = RankRole::Dismissed;
+template <>
 constexpr DeviceKind kLast<DeviceKind> = DeviceKind::Logical;
 template <>
 constexpr TrialDir kLast<TrialDir> = TrialDir::Never;
@@ -336,7 +338,9 @@ void field(Coder& coder, Alive& alive) {
 }
 
 template <class Coder>
-void field(Coder& /*coder*/, Dismiss& /*dismiss*/) {}
+void field(Coder& coder, Dismiss& dismiss) {
+    fields(coder, dismiss.orderly);
+}
 
 // --- agent to head ---
 
@@ -375,6 +379,25 @@ void field(Coder& coder, Farewell& farewell) {
     fields(coder, farewell.reason);
 }
 
+// --- the roll call ---
+
+template <class Coder>
+void field(Coder& coder, Enrol& enrol) {
+    fields(coder, enrol.host, enrol.boot_id, enrol.pid, enrol.inventory, enrol.problem);
+}
+
+template <class Coder>
+void field(Coder& coder, Enlisted& enlisted) {
+    fields(coder, enlisted.role, enlisted.inventory, enlisted.environment, enlisted.token_path);
+    fields(coder, enlisted.token, enlisted.heartbeat, enlisted.lease, enlisted.rejoin);
+    fields(coder, enlisted.orderly);
+}
+
+template <class Coder>
+void field(Coder& coder, StorageSeen& seen) {
+    fields(coder, seen.problem);
+}
+
 // --- frames ---
 
 /// FNV-1a over what both ends must agree on.
@@ -389,8 +412,20 @@ constexpr std::uint32_t stamp(std::string_view direction) {
 }
 
 template <class Message>
-constexpr std::uint32_t kStamp =
-    stamp(std::is_same_v<Message, ToAgent> ? "to agent" : "from agent");
+constexpr std::string_view kDirection = "";
+template <>
+constexpr std::string_view kDirection<ToAgent> = "to agent";
+template <>
+constexpr std::string_view kDirection<FromAgent> = "from agent";
+template <>
+constexpr std::string_view kDirection<Enrol> = "enrol";
+template <>
+constexpr std::string_view kDirection<Enlisted> = "enlisted";
+template <>
+constexpr std::string_view kDirection<StorageSeen> = "storage seen";
+
+template <class Message>
+constexpr std::uint32_t kStamp = stamp(kDirection<Message>);
 
 template <class Message>
 std::string encode_frame(std::span<const Message> messages) {
@@ -424,6 +459,19 @@ Result<std::vector<Message>> decode_frame(std::string_view bytes) {
     }
 }
 
+/// The only message of a frame.
+template <class Message>
+Result<Message> decode_one(std::string_view bytes) {
+    Result<std::vector<Message>> messages = decode_frame<Message>(bytes);
+    if (!messages.ok()) {
+        return messages.error();
+    }
+    if (messages->size() != 1) {
+        return Error{ErrorCode::Corrupt, "a frame of the roll call without its one word"};
+    }
+    return std::move(messages->front());
+}
+
 }  // namespace wire
 
 std::string encode(const ToAgent& message) {
@@ -448,6 +496,30 @@ Result<std::vector<ToAgent>> decode_to_agent(std::string_view bytes) {
 
 Result<std::vector<FromAgent>> decode_from_agent(std::string_view bytes) {
     return wire::decode_frame<FromAgent>(bytes);
+}
+
+std::string encode(const Enrol& enrol) {
+    return wire::encode_frame(std::span<const Enrol>(&enrol, 1));
+}
+
+std::string encode(const Enlisted& enlisted) {
+    return wire::encode_frame(std::span<const Enlisted>(&enlisted, 1));
+}
+
+std::string encode(const StorageSeen& seen) {
+    return wire::encode_frame(std::span<const StorageSeen>(&seen, 1));
+}
+
+Result<Enrol> decode_enrol(std::string_view bytes) {
+    return wire::decode_one<Enrol>(bytes);
+}
+
+Result<Enlisted> decode_enlisted(std::string_view bytes) {
+    return wire::decode_one<Enlisted>(bytes);
+}
+
+Result<StorageSeen> decode_storage_seen(std::string_view bytes) {
+    return wire::decode_one<StorageSeen>(bytes);
 }
 
 }  // namespace muster

@@ -13,6 +13,7 @@
 #include "muster/error.hpp"
 
 #include "protocol/messages.hpp"
+#include "protocol/roll_call.hpp"
 
 namespace muster {
 
@@ -29,5 +30,15 @@ std::string encode(std::span<const FromAgent> messages);
 /// Errors: Corrupt, when the bytes are not exactly one frame of this direction and build.
 Result<std::vector<ToAgent>> decode_to_agent(std::string_view bytes);
 Result<std::vector<FromAgent>> decode_from_agent(std::string_view bytes);
+
+/// One frame with a word of the roll call.
+std::string encode(const Enrol& enrol);
+std::string encode(const Enlisted& enlisted);
+std::string encode(const StorageSeen& seen);
+
+/// Errors: as decode_to_agent().
+Result<Enrol> decode_enrol(std::string_view bytes);
+Result<Enlisted> decode_enlisted(std::string_view bytes);
+Result<StorageSeen> decode_storage_seen(std::string_view bytes);
 
 }  // namespace muster
