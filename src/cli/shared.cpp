@@ -12,8 +12,8 @@
 
 #include "cli/commands.hpp"
 #include "resources/logical_node.hpp"
+#include "runtime/roles.hpp"
 #include "spec/cluster_file.hpp"
-#include "spec/hostlist.hpp"
 
 namespace muster {
 namespace {
@@ -32,25 +32,6 @@ int exit_code_of(ErrorCode code) {
             return kExitSystem;
     }
     return kExitSystem;
-}
-
-/// Adds what the spec's `nodes` says that this node has.
-Status give_custom_resources(NodeInventory& node, const std::vector<NodeResources>& custom) {
-    for (const NodeResources& entry : custom) {
-        const Result<std::vector<std::string>> names = expand_hostlist(entry.nodes);
-        if (!names) {
-            return names.error();
-        }
-        if (std::find(names->begin(), names->end(), node.name) == names->end()) {
-            continue;
-        }
-        ResourceSet total = node.total();
-        for (const NamedAmount& amount : entry.resources) {
-            total.set_custom(amount.name, amount.amount);
-        }
-        node.custom = std::move(total.custom);
-    }
-    return Ok{};
 }
 
 }  // namespace

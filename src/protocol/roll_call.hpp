@@ -58,12 +58,12 @@ struct Enlisted {
     friend bool operator==(const Enlisted&, const Enlisted&) = default;
 };
 
-/// An agent's word on the token file.
-struct StorageSeen {
-    /// Empty, or why its node does not share the experiment's storage.
+/// An agent's word before it begins.
+struct AgentReady {
+    /// Empty, or why it can't: its node does not share the experiment's storage, say.
     std::string problem;
 
-    friend bool operator==(const StorageSeen&, const StorageSeen&) = default;
+    friend bool operator==(const AgentReady&, const AgentReady&) = default;
 };
 
 }  // namespace muster

@@ -18,13 +18,16 @@ class ExperimentClock {
     ExperimentClock(TimePoint start, Duration monotonic) : now_(start), last_(monotonic) {}
 
     TimePoint now() const { return now_; }
+    /// What advance() left out last; 0 when it left out nothing.
+    Duration gap() const { return gap_; }
 
     /// Takes the next reading. `waited` is how long the loop meant to wait, at most, since the one
     /// before; what is more than a second beyond that does not count.
     TimePoint advance(Duration monotonic, Duration waited) {
         const Duration passed = monotonic - last_;
         const bool was_stopped = passed - waited > kLongestGap;
-        now_ = now_ + (was_stopped ? waited : passed);
+        gap_ = was_stopped ? passed - waited : Duration{0};
+        now_ = now_ + (passed - gap_);
         last_ = monotonic;
         return now_;
     }
@@ -34,6 +37,7 @@ class ExperimentClock {
 
     TimePoint now_;
     Duration last_;
+    Duration gap_{0};
 };
 
 }  // namespace muster

@@ -24,6 +24,9 @@ class HeldCommands {
     /// Takes a step's command in; gives it back when nothing holds it up. `durable` facts of the
     /// run are on disk.
     std::optional<Command> hold_or_pass(Command command, std::uint64_t durable) {
+        if (is_urgent(command)) {
+            return command;
+        }
         // Nothing goes to a node before the run's first fact, its epoch, is on disk.
         if (std::holds_alternative<Send>(command.action)) {
             command.after_facts = std::max<std::uint64_t>(command.after_facts, 1);
@@ -51,11 +54,21 @@ class HeldCommands {
         return free;
     }
 
+    /// Drops what was to go to a node.
+    void forget(NodeId node) { queues_.erase(node); }
+
     bool empty() const { return queues_.empty(); }
 
   private:
     /// The node of a Send; nothing for all else.
     using Receiver = std::optional<NodeId>;
+
+    /// A lease must not run out since the disk is slow; a lost node hears nothing any more.
+    static bool is_urgent(const Command& command) {
+        const auto* send = std::get_if<Send>(&command.action);
+        return std::holds_alternative<Abandon>(command.action) ||
+               (send != nullptr && std::holds_alternative<Alive>(send->message));
+    }
 
     static Receiver receiver_of(const Command& command) {
         const auto* send = std::get_if<Send>(&command.action);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -21,9 +22,11 @@
 #include "runtime/host.hpp"
 #include "runtime/owner_file.hpp"
 #include "runtime/restore_head.hpp"
+#include "runtime/roll_call.hpp"
 #include "runtime/run_dir.hpp"
 #include "runtime/run_loop.hpp"
 #include "runtime/signals.hpp"
+#include "runtime/team.hpp"
 #include "search/searcher.hpp"
 #include "spec/resolved_spec.hpp"
 
@@ -37,6 +40,7 @@ using namespace std::chrono_literals;
 constexpr Duration kClosePatience = 60s;
 constexpr Duration kClosePatienceWhenAsked = 5s;
 constexpr Duration kShutdownPatience = 10s;
+constexpr int kHeartbeatsInLease = 12;
 
 std::vector<std::string> trial_environment(const RunRequest& request, const TrialSpec& trial) {
     EnvironmentList own;
@@ -115,12 +119,11 @@ class Run {
         if (!searcher.ok()) {
             return searcher.error();
         }
+        if (Status enlisted = enlist(); !enlisted.ok()) {
+            return enlisted.error();
+        }
         keep_within_descriptors();
-        Head head(
-            spec_,
-            RunOptions{.experiment_dir = directory_.path, .retry_failed = request_.retry_failed},
-            searcher->total_trials()
-        );
+        Head head(spec_, run_options(), searcher->total_trials());
         if (directory_.has_journal) {
             Result<Restored> restored = restore_head(directory_.journal(), head);
             if (!restored.ok()) {
@@ -133,6 +136,7 @@ class Run {
         }
         if (was_finished(head.summary(), searcher->total_trials())) {
             outcome_.was_finished = true;
+            outcome_.lost_ranks = team_ && team_->lost_any();
             outcome_.end = *restored_.ended;
             outcome_.summary = head.summary();
             outcome_.exit_code = exit_code_of(outcome_);
@@ -142,15 +146,63 @@ class Run {
         return with_edges(owner, head, *searcher);
     }
 
+    /// Gives the other ranks their roles, and waits until their agents are ready.
+    Status enlist() {
+        if (request_.roll_call == nullptr) {
+            return Ok{};
+        }
+        Result<std::vector<AgentRank>> agents = request_.roll_call->enlist(
+            request_.roles,
+            {.environment = trial_environment(request_, spec_.trial),
+             .shared_directory = directory_.path,
+             .heartbeat = request_.lease / kHeartbeatsInLease,
+             // A head that takes a node for lost may be sure that its trials were killed before.
+             .lease = request_.lease * 3 / 4,
+             .rejoin = request_.rejoin,
+             .timeout = request_.start_timeout}
+        );
+        if (!agents.ok()) {
+            return agents.error();
+        }
+        agents_ = std::move(*agents);
+        team_.emplace(*request_.transport, *request_.roll_call, agents_);
+        return Ok{};
+    }
+
+    RunOptions run_options() const {
+        RunOptions options;
+        options.experiment_dir = directory_.path;
+        options.retry_failed = request_.retry_failed;
+        options.keep_going = request_.keep_going;
+        options.wait_for_nodes = request_.wait_for_nodes;
+        options.start_timeout = request_.start_timeout;
+        if (team_) {
+            options.expected_nodes = static_cast<std::uint32_t>(agents_.size());
+            options.lease = request_.lease;
+        }
+        return options;
+    }
+
+    /// What this rank's own node offers; nothing when it runs no trials.
+    const NodeInventory* own_node() const {
+        if (!team_) {
+            return &request_.node;
+        }
+        const bool serves = team_->local_node().has_value();
+        return serves ? &agents_[team_->local_node()->value].inventory : nullptr;
+    }
+
     /// A trial that can't be connected with would fail, through no fault of its own.
     void keep_within_descriptors() {
         constexpr std::uint32_t kWorthSaying = 256;
         const DescriptorRoom room = make_descriptor_room();
+        const auto nodes = static_cast<std::int64_t>(std::max<std::size_t>(agents_.size(), 1));
+        const std::int64_t most = nodes * room.trials;
         const std::int64_t wanted = spec_.max_concurrent_trials;
-        if (wanted > 0 && wanted <= std::int64_t{room.trials}) {
+        if (wanted > 0 && wanted <= most) {
             return;
         }
-        spec_.max_concurrent_trials = room.trials;
+        spec_.max_concurrent_trials = most;
         if (room.trials < kWorthSaying) {
             observer_.on_note(
                 NoteLevel::Info,
@@ -187,10 +239,15 @@ class Run {
     }
 
     Result<RunOutcome> with_edges(const OwnerFile& owner, Head& head, BasicSearcher& searcher) {
-        Result<SignalSource> signals = SignalSource::open();
-        if (!signals.ok()) {
-            return signals.error();
+        std::optional<SignalSource> own_signals;
+        if (request_.signals == nullptr) {
+            Result<SignalSource> opened = SignalSource::open();
+            if (!opened.ok()) {
+                return opened.error();
+            }
+            own_signals.emplace(std::move(*opened));
         }
+        SignalSource& signals = own_signals ? *own_signals : *request_.signals;
         const Result<RunDir> run_dir = RunDir::make();
         if (!run_dir.ok()) {
             return run_dir.error();
@@ -209,16 +266,25 @@ class Run {
             return journal.error();
         }
         Processes processes(std::move(*request_.spawner), trial_environment(request_, spec_.trial));
-        Agent agent(AgentOptions{.run_dir = run_dir->path(), .socket_path = reports->socket_path()}
-        );
-        RunLoop loop(
-            RunParts{
-                head, agent, searcher, processes, *reports, *journal, *signals, owner, observer_},
-            restored_.last,
-            directory_.name,
-            directory_.path
-        );
-        Result<LoopEnd> end = loop.run(request_.node);
+        Agent agent(AgentOptions{
+            .run_dir = run_dir->path(),
+            .socket_path = reports->socket_path(),
+            // The head hears from its own node as from any other.
+            .heartbeat = team_ ? request_.lease / kHeartbeatsInLease : Duration{0}});
+        RunParts parts{head, searcher, *journal, signals, owner, observer_};
+        const NodeInventory* own = own_node();
+        if (own != nullptr) {
+            parts.agent = &agent;
+            parts.processes = &processes;
+            parts.reports = &*reports;
+        }
+        parts.team = team_ ? &*team_ : nullptr;
+        RunLoop loop(parts, restored_.last, directory_.name, directory_.path);
+        Result<LoopEnd> end = loop.run(own != nullptr ? *own : NodeInventory{});
+        if (team_ && end.ok()) {
+            team_->leave();
+            outcome_.lost_ranks = team_->lost_any();
+        }
         if (!processes.shutdown(kShutdownPatience)) {
             observer_.on_note(
                 NoteLevel::Error,
@@ -254,6 +320,8 @@ class Run {
     const RunRequest& request_;
     Observer& observer_;
     ExperimentDir directory_;
+    std::vector<AgentRank> agents_;
+    std::optional<Team> team_;
     Restored restored_;
     RunOutcome outcome_;
 };

@@ -18,10 +18,14 @@
 #include "protocol/commands.hpp"
 #include "protocol/facts.hpp"
 #include "resources/node_inventory.hpp"
+#include "runtime/roles.hpp"
 
 namespace muster {
 
 class Spawner;
+class SignalSource;
+class RollCall;
+class Transport;
 
 /// Whoever shows a run: the live table, the log lines. Calls come from the run's own thread, and
 /// must not block for long.
@@ -44,8 +48,24 @@ class Observer {
 struct RunRequest {
     /// Started before anything else. The run takes it: it is empty afterwards.
     Spawner* spawner = nullptr;
-    /// What this machine has for trials; the spec's `reserve` is kept back from it later.
+    /// Opened before anything else. Nothing: opened here.
+    SignalSource* signals = nullptr;
+    /// What this machine has for trials; the spec's `reserve` is kept back from it later. With
+    /// other ranks, `roles` say it.
     NodeInventory node;
+    /// The other ranks, which have enrolled; nothing when there are none.
+    Transport* transport = nullptr;
+    RollCall* roll_call = nullptr;
+    Roles roles;
+    /// How long a node may be silent before it is lost, when there are other ranks.
+    Duration lease = std::chrono::seconds{60};
+    Duration rejoin = std::chrono::minutes{10};
+    /// How long to wait for nodes that did not report yet.
+    Duration start_timeout = std::chrono::seconds{60};
+    /// How long a request that no node can meet any more waits for a node to come back.
+    Duration wait_for_nodes{0};
+    /// Go on although nothing that was started succeeds.
+    bool keep_going = false;
     /// What goes to <experiment>/experiment.yaml; made from the spec when it is empty or when
     /// `fresh` gives the experiment another name.
     std::string resolved_yaml;
@@ -73,6 +93,8 @@ struct RunOutcome {
     /// 0 all fine, 1 some trials failed, 2 a formula of the space has no value for the next trial,
     /// 3 infeasible, 4 cancelled, 75 continue me.
     int exit_code = 0;
+    /// Some rank was lost: the process must leave without waiting for the others.
+    bool lost_ranks = false;
 };
 
 /// Runs `spec` to its end. SIGINT, SIGTERM, SIGUSR1 and SIGHUP are handled here from first to

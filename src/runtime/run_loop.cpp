@@ -3,11 +3,11 @@
 #include "runtime/run_loop.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstring>
 #include <ctime>
+#include <span>
 #include <utility>
 #include <variant>
 
@@ -24,7 +24,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr NodeId kThisNode{0};
 constexpr Duration kShortestWait = 200us;
 /// Between two looks of the observer while the state changes, and while it doesn't.
 constexpr Duration kShowInterval = 100ms;
@@ -71,11 +70,21 @@ RunLoop::RunLoop(RunParts parts, TimePoint start, std::string experiment, std::s
       directory_(std::move(directory)),
       show_at_(start),
       write_at_(start),
-      touch_at_(start + OwnerFile::kHeartbeat) {}
+      touch_at_(start + OwnerFile::kHeartbeat) {
+    if (parts.agent != nullptr) {
+        HeadLine& line = *this;
+        node_.emplace(*parts.agent, *parts.processes, *parts.reports, line);
+    }
+    if (parts.team != nullptr) {
+        own_node_ = parts.team->local_node().value_or(NodeId{0});
+    }
+}
 
 Result<LoopEnd> RunLoop::run(const NodeInventory& node) {
     tell_head(Reconcile{});
-    tell_agent(NodeProbed{node, 1});
+    if (node_) {
+        node_->tell(NodeProbed{node, 1}, clock_.now());
+    }
     exchange();
     while (!left_) {
         turn();
@@ -103,42 +112,50 @@ bool RunLoop::takes_reports() const {
 
 Duration RunLoop::time_to_wait() const {
     const TimePoint now = clock_.now();
-    TimePoint next = std::min(parts_.head.next_deadline(), parts_.agent.next_deadline());
+    TimePoint next = parts_.head.next_deadline();
+    next = node_ ? std::min(next, node_->next_deadline()) : next;
     next = std::min({next, touch_at_, unshown_ ? show_at_ : show_at_ + kIdleInterval});
     next = unwritten_ ? std::min(next, write_at_) : next;
     // At least a little, so that a deadline which stays in the past could not take a core.
-    return std::clamp<Duration>(next - now, kShortestWait, kIdleInterval);
+    const Duration wait = std::clamp<Duration>(next - now, kShortestWait, kIdleInterval);
+    return parts_.team != nullptr ? std::min(wait, parts_.team->longest_wait()) : wait;
 }
 
 void RunLoop::turn() {
-    const short reading = takes_reports() ? POLLIN : 0;
-    std::array<pollfd, 4> fds{{
-        {parts_.journal.fd(), POLLIN, 0},
-        {parts_.signals.fd(), POLLIN, 0},
-        {reading != 0 ? parts_.reports.fd() : -1, reading, 0},
-        {reading != 0 ? parts_.processes.fd() : -1, reading, 0},
-    }};
+    constexpr std::size_t kNode = 2;
+    fds_.assign({{parts_.journal.fd(), POLLIN, 0}, {parts_.signals.fd(), POLLIN, 0}});
+    const std::size_t team_begins = fds_.size() + (node_ ? kNode : 0);
+    if (node_) {
+        node_->add_poll_fds(fds_, takes_reports());
+    }
+    if (parts_.team != nullptr) {
+        parts_.team->add_poll_fds(fds_);
+    }
     const Duration wait = time_to_wait();
     const timespec timeout = to_timespec(wait);
-    const int ready = ::ppoll(fds.data(), fds.size(), &timeout, nullptr);
+    if (::ppoll(fds_.data(), fds_.size(), &timeout, nullptr) < 0) {
+        fds_.assign(fds_.size(), {-1, 0, 0});
+    }
     clock_.advance(monotonic_now(), wait);
 
-    if (ready > 0) {
-        if (fds[0].revents != 0) {
-            on_journal();
-        }
-        if (fds[1].revents != 0) {
-            on_signals();
-        }
-        if (fds[2].revents != 0) {
-            on_reports();
-        }
-        if (fds[3].revents != 0) {
-            on_processes();
-        }
+    if (fds_[0].revents != 0) {
+        on_journal();
+    }
+    if (fds_[1].revents != 0) {
+        on_signals();
+    }
+    if (node_) {
+        node_->take(&fds_[2], clock_.now());
+    }
+    if (parts_.team != nullptr) {
+        parts_.team->polled(std::span<const pollfd>(fds_).subspan(team_begins));
+        on_team();
     }
     on_deadlines();
     exchange();
+    if (parts_.team != nullptr) {
+        parts_.team->flush();
+    }
     show(false);
 }
 
@@ -191,32 +208,16 @@ void RunLoop::request_end(RunEnd end, bool at_once, std::string reason) {
     tell_head(CancelRequested{end, at_once, std::move(reason)});
 }
 
-void RunLoop::on_reports() {
-    for (const AgentEvent& event : parts_.reports.receive()) {
-        tell_agent(event);
-    }
-}
-
-void RunLoop::on_processes() {
-    for (const AgentEvent& event : parts_.processes.receive()) {
-        const auto* ended = std::get_if<MemberEnded>(&event);
-        if (ended != nullptr) {
-            for (const AgentEvent& last : parts_.reports.drain(ended->key)) {
-                tell_agent(last);
-            }
-            parts_.reports.forget(ended->key);
-        }
-        tell_agent(event);
-    }
-    if (!parts_.processes.alive() && !ending_) {
-        request_end(RunEnd::Interrupted, true, "the process that starts trials is gone");
+void RunLoop::on_team() {
+    for (const Event& event : parts_.team->receive(takes_reports())) {
+        tell_head(event);
     }
 }
 
 void RunLoop::on_deadlines() {
     const TimePoint now = clock_.now();
-    if (parts_.agent.next_deadline() <= now) {
-        tell_agent(AgentTick{});
+    if (node_) {
+        node_->tick(now);
     }
     if (parts_.head.next_deadline() <= now) {
         tell_head(Tick{});
@@ -230,9 +231,9 @@ void RunLoop::on_deadlines() {
 void RunLoop::exchange() {
     while (!transport_.idle() || !inbox_.empty()) {
         if (std::optional<ToAgent> message = transport_.receive_for_agent()) {
-            tell_agent(HeadSaid{std::move(*message)});
+            node_->tell(HeadSaid{std::move(*message)}, clock_.now());
         } else if (std::optional<FromAgent> said = transport_.receive_for_head()) {
-            tell_head(AgentSaid{kThisNode, std::move(*said)});
+            tell_head(AgentSaid{own_node_, std::move(*said)});
         } else {
             const Event event = std::move(inbox_.front());
             inbox_.pop_front();
@@ -274,6 +275,21 @@ void RunLoop::carry_out(Command command) {
     );
 }
 
+void RunLoop::send(Send& send) {
+    if (node_ && send.node == own_node_) {
+        transport_.send(std::move(send.message));
+    } else if (parts_.team != nullptr) {
+        parts_.team->send(send.node, std::move(send.message));
+    }
+}
+
+void RunLoop::abandon(NodeId node) {
+    held_.forget(node);
+    if (parts_.team != nullptr) {
+        parts_.team->abandon(node);
+    }
+}
+
 void RunLoop::ask_searcher(const Ask& ask) {
     Result<Suggestion> suggestion = parts_.searcher.suggest(ask.count);
     if (suggestion.ok()) {
@@ -283,40 +299,6 @@ void RunLoop::ask_searcher(const Ask& ask) {
     search_problem_ = suggestion.error();
     parts_.observer.on_note(NoteLevel::Error, "search: " + suggestion.error().message);
     inbox_.push_back(Suggested{{}, true});
-}
-
-void RunLoop::tell_agent(const AgentEvent& event) {
-    for (AgentCommand& command : parts_.agent.handle(event, clock_.now())) {
-        carry_out(std::move(command));
-    }
-}
-
-void RunLoop::carry_out(AgentCommand command) {
-    std::visit(
-        Overloaded{
-            [&](TellHead& tell) { transport_.send(std::move(tell.message)); },
-            [&](const Launch& launched) { launch(launched.plan); },
-            [&](const EndMember& end) { parts_.processes.end(end.key, end.kind); },
-            [&](const Rebind& rebind) {
-                parts_.processes.bind(rebind.key, rebind.processing_units);
-            },
-            [&](const TellMemberToStop& stop) { parts_.reports.tell_stop(stop.key); },
-            [](const BeginAnew&) {},
-            // The head leaves at the same time, and the loop with it.
-            [](const LeaveNode&) {}},
-        command
-    );
-}
-
-void RunLoop::launch(const LaunchPlan& plan) {
-    std::string config = "{}";
-    for (const FileToWrite& file : plan.files) {
-        if (file.path == plan.remove_at_end) {
-            config = file.content.substr(0, file.content.find_last_not_of('\n') + 1);
-        }
-    }
-    parts_.reports.expect(plan.key, std::move(config));
-    parts_.processes.launch(plan);
 }
 
 void RunLoop::show(bool last) {
@@ -352,7 +334,7 @@ void RunLoop::write_live(const std::string& ended) {
 }
 
 bool RunLoop::has_given_up() const {
-    if (held_.empty() || (!ending_ && parts_.agent.member_count() > 0)) {
+    if (held_.empty() || (!ending_ && !parts_.head.active_trials().empty())) {
         return false;
     }
     const Duration patience = ending_ ? kDiskPatienceWhenCancelled : kDiskPatience;

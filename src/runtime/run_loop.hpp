@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// run_loop - one poll() loop around Head and Agent on one machine. It carries messages, events and
-// commands between them, the trials' processes, the report socket, the journal and the signals,
-// and decides nothing.
+// run_loop - one poll() loop around Head, at rank 0: carries events and commands between it, the
+// agent of its own node, the other ranks, the journal and the signals, and decides nothing.
 //
-// Order in one turn: what is on disk, signals, reports, processes, deadlines; then every message
-// until both sides are quiet. A member's reports are always taken in before its end.
+// Order in one turn: what is on disk, signals, the own node, the other ranks, deadlines; then every
+// message until both sides of the own node are quiet.
 
 #pragma once
 
@@ -15,20 +14,21 @@
 #include <string>
 #include <vector>
 
+#include <poll.h>
+
 #include "muster/error.hpp"
 
-#include "agent/agent.hpp"
 #include "base/time.hpp"
 #include "head/head.hpp"
 #include "journal/writer.hpp"
-#include "process/processes.hpp"
-#include "report/report_server.hpp"
 #include "runtime/experiment_clock.hpp"
 #include "runtime/held_commands.hpp"
 #include "runtime/live_view.hpp"
+#include "runtime/node_side.hpp"
 #include "runtime/owner_file.hpp"
 #include "runtime/run_experiment.hpp"
 #include "runtime/signals.hpp"
+#include "runtime/team.hpp"
 #include "search/searcher.hpp"
 #include "transport/in_process.hpp"
 
@@ -37,14 +37,17 @@ namespace muster {
 /// What the loop joins; whoever makes it owns them for longer than the loop.
 struct RunParts {
     Head& head;
-    Agent& agent;
     BasicSearcher& searcher;
-    Processes& processes;
-    ReportServer& reports;
     JournalWriter& journal;
     SignalSource& signals;
     const OwnerFile& owner;
     Observer& observer;
+    /// What serves this rank's own node; nothing when it runs no trials.
+    Agent* agent = nullptr;
+    Processes* processes = nullptr;
+    ReportServer* reports = nullptr;
+    /// The other ranks; nothing when there are none.
+    Team* team = nullptr;
 };
 
 /// How the loop was left.
@@ -55,7 +58,7 @@ struct LoopEnd {
     std::optional<Error> search_problem;
 };
 
-class RunLoop {
+class RunLoop : private HeadLine {
   public:
     /// `start` is the experiment's time now; `experiment` its name, and `directory` its directory.
     RunLoop(RunParts parts, TimePoint start, std::string experiment, std::string directory);
@@ -63,6 +66,7 @@ class RunLoop {
     /// Runs until the head has left.
     /// Errors: System, when the journal could not be written to its end for too long, or the
     /// directory is no longer this run's.
+    /// `node` is what the own node offers.
     Result<LoopEnd> run(const NodeInventory& node);
 
   private:
@@ -72,17 +76,20 @@ class RunLoop {
     void on_journal();
     void count_durable_facts();
     void on_signals();
-    void on_reports();
-    void on_processes();
+    void on_team();
     void on_deadlines();
     void exchange();
 
+    // The own agent's line.
+    void say(FromAgent message) override { transport_.send(std::move(message)); }
+    /// It has no lease that could run out.
+    void begin_anew(std::uint32_t /*incarnation*/) override {}
+
     void tell_head(const Event& event);
     void carry_out(Command command);
+    void send(Send& send);
+    void abandon(NodeId node);
     void ask_searcher(const Ask& ask);
-    void tell_agent(const AgentEvent& event);
-    void carry_out(AgentCommand command);
-    void launch(const LaunchPlan& plan);
     void request_end(RunEnd end, bool at_once, std::string reason);
 
     void show(bool last);
@@ -91,7 +98,10 @@ class RunLoop {
 
     RunParts parts_;
     ExperimentClock clock_;
+    std::optional<NodeSide> node_;
+    NodeId own_node_{0};
     InProcessTransport transport_;
+    std::vector<pollfd> fds_;
     HeldCommands held_;
     /// Events that carrying out a command led to.
     std::deque<Event> inbox_;

@@ -394,8 +394,8 @@ void field(Coder& coder, Enlisted& enlisted) {
 }
 
 template <class Coder>
-void field(Coder& coder, StorageSeen& seen) {
-    fields(coder, seen.problem);
+void field(Coder& coder, AgentReady& ready) {
+    fields(coder, ready.problem);
 }
 
 // --- frames ---
@@ -422,7 +422,7 @@ constexpr std::string_view kDirection<Enrol> = "enrol";
 template <>
 constexpr std::string_view kDirection<Enlisted> = "enlisted";
 template <>
-constexpr std::string_view kDirection<StorageSeen> = "storage seen";
+constexpr std::string_view kDirection<AgentReady> = "agent ready";
 
 template <class Message>
 constexpr std::uint32_t kStamp = stamp(kDirection<Message>);
@@ -506,8 +506,8 @@ std::string encode(const Enlisted& enlisted) {
     return wire::encode_frame(std::span<const Enlisted>(&enlisted, 1));
 }
 
-std::string encode(const StorageSeen& seen) {
-    return wire::encode_frame(std::span<const StorageSeen>(&seen, 1));
+std::string encode(const AgentReady& ready) {
+    return wire::encode_frame(std::span<const AgentReady>(&ready, 1));
 }
 
 Result<Enrol> decode_enrol(std::string_view bytes) {
@@ -518,8 +518,8 @@ Result<Enlisted> decode_enlisted(std::string_view bytes) {
     return wire::decode_one<Enlisted>(bytes);
 }
 
-Result<StorageSeen> decode_storage_seen(std::string_view bytes) {
-    return wire::decode_one<StorageSeen>(bytes);
+Result<AgentReady> decode_agent_ready(std::string_view bytes) {
+    return wire::decode_one<AgentReady>(bytes);
 }
 
 }  // namespace muster

@@ -34,11 +34,11 @@ Result<std::vector<FromAgent>> decode_from_agent(std::string_view bytes);
 /// One frame with a word of the roll call.
 std::string encode(const Enrol& enrol);
 std::string encode(const Enlisted& enlisted);
-std::string encode(const StorageSeen& seen);
+std::string encode(const AgentReady& ready);
 
 /// Errors: as decode_to_agent().
 Result<Enrol> decode_enrol(std::string_view bytes);
 Result<Enlisted> decode_enlisted(std::string_view bytes);
-Result<StorageSeen> decode_storage_seen(std::string_view bytes);
+Result<AgentReady> decode_agent_ready(std::string_view bytes);
 
 }  // namespace muster

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "runtime/serve_node.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <poll.h>
+
+#include "agent/agent.hpp"
+#include "process/environment.hpp"
+#include "process/processes.hpp"
+#include "process/spawner.hpp"
+#include "report/report_server.hpp"
+#include "runtime/descriptors.hpp"
+#include "runtime/experiment_clock.hpp"
+#include "runtime/host.hpp"
+#include "runtime/node_side.hpp"
+#include "runtime/post.hpp"
+#include "runtime/roll_call.hpp"
+#include "runtime/run_dir.hpp"
+#include "runtime/signals.hpp"
+
+namespace muster {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint32_t kHeadRank = 0;
+constexpr Duration kShortestWait = 200us;
+constexpr Duration kLongestWait = 1s;
+constexpr Duration kShutdownPatience = 10s;
+/// Rank 0 reads the spec and what earlier runs left before it gives the others their roles.
+constexpr Duration kRolePatience = 15min;
+/// What trials say may wait here before they are held back.
+constexpr std::size_t kMostUnsent = std::size_t{4} << 20U;
+
+class ServeLoop : private HeadLine {
+  public:
+    ServeLoop(
+        Transport& transport,
+        SignalSource& signals,
+        Agent& agent,
+        Processes& processes,
+        ReportServer& reports
+    )
+        : transport_(transport),
+          signals_(signals),
+          post_(transport),
+          node_(agent, processes, reports, *this),
+          clock_(TimePoint{}, monotonic_now()) {}
+
+    ServeEnd run(const NodeInventory& inventory) {
+        node_.tell(NodeProbed{inventory, 1}, clock_.now());
+        while (!node_.has_left()) {
+            turn();
+        }
+        // The last words, a farewell say.
+        post_.flush();
+        if (!orderly_ && !head_is_gone_) {
+            wait_until_sent(transport_, {kHeadRank}, 1s);
+        }
+        return {orderly_};
+    }
+
+  private:
+    void say(FromAgent message) override { post_.send(kHeadRank, std::move(message)); }
+
+    void begin_anew(std::uint32_t incarnation) override {
+        post_.forget(kHeadRank);
+        transport_.begin_anew(kHeadRank, incarnation);
+    }
+
+    void turn() {
+        constexpr std::size_t kOwn = 1;
+        constexpr std::size_t kNode = 2;
+        const bool reading = transport_.unsent(kHeadRank) < kMostUnsent;
+        fds_.assign(1, {signals_.fd(), POLLIN, 0});
+        node_.add_poll_fds(fds_, reading);
+        transport_.add_poll_fds(fds_);
+        const Duration until_due = node_.next_deadline() - clock_.now();
+        const Duration wait = std::min(
+            transport_.longest_wait(), std::clamp<Duration>(until_due, kShortestWait, kLongestWait)
+        );
+        const timespec timeout{wait / 1s, (wait % 1s).count()};
+        const int ready = ::ppoll(fds_.data(), fds_.size(), &timeout, nullptr);
+        clock_.advance(monotonic_now(), wait);
+        if (clock_.gap() > Duration{0}) {
+            node_.tell(StoodStill{clock_.gap()}, clock_.now());
+        }
+        if (ready < 0) {
+            fds_.assign(fds_.size(), {-1, 0, 0});
+        }
+        if (fds_[0].revents != 0) {
+            signals_.receive();
+        }
+        node_.take(&fds_[kOwn], clock_.now());
+        transport_.polled(std::span<const pollfd>(fds_).subspan(kOwn + kNode));
+        hear_head();
+        node_.tick(clock_.now());
+        post_.flush();
+    }
+
+    void hear_head() {
+        AgentPost::Inbox inbox = post_.receive(true);
+        for (AgentPost::Heard& heard : inbox.heard) {
+            if (const auto* dismiss = std::get_if<Dismiss>(&heard.message)) {
+                orderly_ = dismiss->orderly;
+            }
+            node_.tell(HeadSaid{std::move(heard.message)}, clock_.now());
+        }
+        if (!transport_.take_broken().empty() || !inbox.unreadable.empty()) {
+            head_is_gone_ = true;
+            node_.tell(HeadLost{}, clock_.now());
+        }
+    }
+
+    Transport& transport_;
+    SignalSource& signals_;
+    AgentPost post_;
+    NodeSide node_;
+    ExperimentClock clock_;
+    std::vector<pollfd> fds_;
+    bool orderly_ = false;
+    bool head_is_gone_ = false;
+};
+
+/// Waits until rank 0 sends it away, or is gone.
+ServeEnd stay_idle(Transport& transport) {
+    ServeEnd end;
+    bool over = false;
+    while (!over) {
+        wait_for(transport, 1h, -1, [&](const std::vector<ReceivedMessage>& messages) {
+            for (const ReceivedMessage& message : messages) {
+                const Result<Enlisted> word = decode_enlisted(message.bytes);
+                over = true;
+                end.orderly = word.ok() && word->orderly;
+            }
+            over = over || !transport.take_broken().empty();
+            return over;
+        });
+    }
+    return end;
+}
+
+/// Has told rank 0 why it can't serve, and waits to be sent away.
+ServeEnd give_up(Transport& transport, const Error& problem) {
+    tell_ready(transport, {problem.message});
+    return stay_idle(transport);
+}
+
+Result<ServeEnd> serve_as_agent(const ServeRequest& request, const Enlisted& enlisted) {
+    if (const Status found = find_token(enlisted); !found.ok()) {
+        return give_up(*request.transport, found.error());
+    }
+    make_descriptor_room();
+    const Result<RunDir> run_dir = RunDir::make();
+    if (!run_dir.ok()) {
+        return give_up(*request.transport, run_dir.error());
+    }
+    Result<ReportServer> reports = ReportServer::listen(run_dir->path());
+    if (!reports.ok()) {
+        return give_up(*request.transport, reports.error());
+    }
+    tell_ready(*request.transport, {});
+    Processes processes(
+        std::move(*request.spawner), with_node_values(enlisted.environment, current_environment())
+    );
+    Agent agent(AgentOptions{
+        .run_dir = run_dir->path(),
+        .socket_path = reports->socket_path(),
+        .heartbeat = enlisted.heartbeat,
+        .lease = enlisted.lease,
+        .rejoin = enlisted.rejoin});
+    ServeLoop loop(*request.transport, *request.signals, agent, processes, *reports);
+    const ServeEnd end = loop.run(enlisted.inventory);
+    processes.shutdown(kShutdownPatience);
+    return end;
+}
+
+}  // namespace
+
+Result<ServeEnd> serve_node(const ServeRequest& request) {
+    Transport& transport = *request.transport;
+    const Result<Enlisted> enlisted = answer_roll_call(transport, request.enrol, kRolePatience);
+    if (!enlisted.ok()) {
+        return enlisted.error();
+    }
+    switch (enlisted->role) {
+        case RankRole::Dismissed:
+            return ServeEnd{enlisted->orderly};
+        case RankRole::Idle:
+            return stay_idle(transport);
+        case RankRole::Agent:
+            break;
+    }
+    return serve_as_agent(request, *enlisted);
+}
+
+}  // namespace muster
