@@ -8,8 +8,11 @@
 // lane, so that a chatty node can't delay a control message, nor fill the head's memory.
 //
 // A pair of ranks talks in sessions, counted from 1. abandon() ends the present one on this side:
-// all that was under way is void, what still comes in is dropped, and nothing goes out until the
-// peer begins a newer session with begin_anew().
+// all that was under way is void, what still comes in is dropped, and nothing goes out until one
+// side begins a newer session with begin_anew(). Who gets word of a newer session drops what was
+// under way in the old one, both ways, and goes on in the newer.
+//
+// A Transport belongs to one thread.
 
 #pragma once
 
@@ -32,9 +35,18 @@ enum class Lane : std::uint8_t { Control, Bulk };
 struct ReceivedMessage {
     std::uint32_t from = 0;
     Lane lane = Lane::Control;
-    /// The sender's session.
+    /// The session of the pair in which it was sent.
     std::uint32_t session = 1;
     std::string bytes;
+};
+
+/// A pair of ranks that can't talk any more, whatever either side does.
+struct BrokenPair {
+    std::uint32_t rank = 0;
+    /// For people: "its connection was reset", "it sent what is no frame: …".
+    std::string why;
+
+    friend bool operator==(const BrokenPair&, const BrokenPair&) = default;
 };
 
 class Transport {
@@ -45,24 +57,27 @@ class Transport {
     /// Ranks in all, this one included.
     virtual std::uint32_t size() const = 0;
 
-    /// Takes the message on its way. To an abandoned rank: dropped. REQUIRES: another rank.
+    /// Takes the message on its way; it goes out with the next receive(), or later. To an abandoned
+    /// or broken rank: dropped. REQUIRES: another rank; at most kLongestMessage bytes.
     virtual void send(std::uint32_t to, Lane lane, std::string message) = 0;
+    static constexpr std::size_t kLongestMessage = std::size_t{1} << 30U;
 
-    /// What has come in, at most about `budget` bytes of each lane and peer. Bulk messages stay
-    /// where they are, and hold their senders back, unless `with_bulk`. Also moves on what waits to
-    /// go out: to be called once a turn of the loop, after the turn's sends.
+    /// What has come in; of one peer at most about 48 kB at once, and what these complete. Bulk
+    /// messages stay where they are, and hold their senders back, unless `with_bulk`. Also moves on
+    /// what waits to go out: to be called once a turn of the loop, after the turn's sends.
     virtual std::vector<ReceivedMessage> receive(bool with_bulk) = 0;
 
-    /// Bytes that wait here for `to`, not yet handed to the system or not acknowledged.
+    /// Bytes that wait here for `to`: not yet handed to the system, or not taken in by the peer.
     virtual std::size_t unsent(std::uint32_t to) const = 0;
 
     virtual void abandon(std::uint32_t peer) = 0;
     /// Begins a newer session with `peer`. REQUIRES: higher than the present one.
     virtual void begin_anew(std::uint32_t peer, std::uint32_t session) = 0;
 
-    /// Ranks whose connection was seen to end since the last call, for good. Each is told once.
-    /// Not every loss shows so: a host without power says nothing.
-    virtual std::vector<std::uint32_t> take_broken() = 0;
+    /// Ranks whose connection was seen to end since the last call, for good. Each is told once;
+    /// what had come in whole is handed out before, Bulk perhaps after. Not every loss shows so: a
+    /// host without power says nothing.
+    virtual std::vector<BrokenPair> take_broken() = 0;
 
     // How a loop waits for what comes in.
 
@@ -70,8 +85,8 @@ class Transport {
     virtual void add_poll_fds(std::vector<pollfd>& fds) = 0;
     /// Looks at what poll() said of those added last. REQUIRES: the same entries, in order.
     virtual void polled(std::span<const pollfd> fds) = 0;
-    /// The loop must not wait longer than this before it calls receive() again; kLongest when
-    /// poll() alone will do.
+    /// The loop must not wait longer than this before it calls receive() again: not at all when
+    /// something can go out now; kLongest when poll() alone will do.
     virtual Duration longest_wait() const = 0;
     static constexpr Duration kLongest = std::chrono::hours{1};
 };
