@@ -9,9 +9,10 @@ set -euo pipefail
 build_packages=(
     g++ cmake ninja-build ccache pkg-config libboost-serialization-dev libfmt-dev
     nlohmann-json3-dev libyaml-cpp-dev libcli11-dev libhwloc-dev libre2-dev zlib1g-dev
+    libopenmpi-dev
 )
-run_packages=(python3)
-test_packages=(libgtest-dev libgmock-dev python3)
+run_packages=(python3 openmpi-bin)
+test_packages=(libgtest-dev libgmock-dev python3 openmpi-bin)
 lint_packages=(git clang-format-14 clang-tidy-14 python3)
 examples_packages=(python3-sklearn bzip2 xz-utils)
 
