@@ -13,12 +13,23 @@
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "process/spawner.hpp"
+#include "runtime/signals.hpp"
 
 namespace {
 
-int run(const muster::RunCommand& command) {
+/// Carries out a command that may have other ranks.
+template <class Command>
+int run(const Command& command) {
     muster::Result<muster::Spawner> spawner = muster::Spawner::start();
-    return spawner ? muster::carry_out(command, *spawner) : muster::complain(spawner.error());
+    if (!spawner) {
+        return muster::complain(spawner.error());
+    }
+    muster::Result<muster::SignalSource> signals = muster::SignalSource::open();
+    if (!signals) {
+        return muster::complain(signals.error());
+    }
+    muster::Surroundings surroundings{.spawner = &*spawner, .signals = &*signals};
+    return muster::carry_out(command, surroundings).exit_code;
 }
 
 /// Where standard input, output or errors are closed, the next socket or file would get their
@@ -41,7 +52,9 @@ int main(int argc, char** argv) {
     return std::visit(
         [](const auto& command) -> int {
             using Command = std::decay_t<decltype(command)>;
-            if constexpr (std::is_same_v<Command, muster::RunCommand>) {
+            constexpr bool kHasRanks = std::is_same_v<Command, muster::RunCommand> ||
+                                       std::is_same_v<Command, muster::NodesCommand>;
+            if constexpr (kHasRanks) {
                 return run(command);
             } else if constexpr (std::is_same_v<Command, muster::PrintedCommand>) {
                 return command.exit_code;

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/nearest.hpp"
+#include "spec/scalar.hpp"
 
 namespace muster {
 namespace {
@@ -112,6 +113,93 @@ void add_node(CLI::App& command, NodeArguments& node) {
         ->type_name("UNIT");
 }
 
+/// A time such as 90s or 10m, of at least `least`.
+CLI::Option* add_time(
+    CLI::App& command,
+    const std::string& name,
+    const std::string& what,
+    Duration& time,
+    Duration least
+) {
+    const auto take = [&time, least](const std::string& text) -> std::string {
+        const Result<Duration> parsed = parse_duration(text);
+        if (!parsed.ok()) {
+            return parsed.error().message;
+        }
+        if (*parsed < least) {
+            return fmt::format("expected at least {}, found '{}'", format_duration(least), text);
+        }
+        time = *parsed;
+        return "";
+    };
+    return command
+        .add_option_function<std::string>(
+            name, [](const std::string&) {}, what
+        )
+        ->check(CLI::Validator(take, ""))
+        ->type_name("TIME");
+}
+
+void add_team(CLI::App& command, TeamArguments& team) {
+    constexpr const char* kGroup = "Under mpirun, srun and `muster launch`";
+    command
+        .add_flag(
+            "--rank-is-node",
+            team.rank_is_node,
+            "Every rank is a node, also where several share a host: each has what "
+            "--node-resources or --cluster says"
+        )
+        ->group(kGroup);
+    command
+        .add_option(
+            "--cluster",
+            team.cluster,
+            "What each node has, from a file: by its name, or in order with --rank-is-node"
+        )
+        ->type_name("FILE")
+        ->group(kGroup);
+    command
+        .add_flag("--dedicated-head", team.dedicated_head, "Keep the node of rank 0 free of trials")
+        ->group(kGroup);
+    add_time(
+        command,
+        "--start-timeout",
+        "How long to wait for nodes that do not answer; 60s without it",
+        team.start_timeout,
+        Duration{0}
+    )
+        ->group(kGroup);
+}
+
+void add_loss(CLI::App& command, TeamArguments& team) {
+    constexpr const char* kGroup = "When nodes are lost";
+    add_time(
+        command,
+        "--lease",
+        "A node that was silent for so long is lost, and its trials run elsewhere; 60s without it",
+        team.lease,
+        std::chrono::seconds{1}
+    )
+        ->group(kGroup);
+    add_time(
+        command,
+        "--rejoin",
+        "How long a node that was cut off tries to come back before it ends; 10m without it",
+        team.rejoin,
+        Duration{0}
+    )
+        ->group(kGroup);
+    add_time(
+        command,
+        "--wait-for-nodes",
+        "How long to wait for a node to come back when those left can't run what waits; then the "
+        "run ends with 75; 0s without it",
+        team.wait_for_nodes,
+        Duration{0}
+    )
+        ->group(kGroup);
+}
+
 void add_directory(CLI::App& command, std::string& directory) {
     command.add_option("dir", directory, "The experiment's directory, or its name under ./results")
         ->required()
@@ -126,6 +214,9 @@ void add_run_commands(CLI::App& app, Commands& to) {
         "  muster run sweep.yaml\n"
         "  muster run sweep.yaml --set num_samples=8 --set resources.cpu=2\n"
         "  muster run sweep.yaml --node-resources cpu=4,gpu=2\n"
+        "  muster launch --hosts n1,n2 -- run sweep.yaml\n"
+        "  mpirun -n 3 --oversubscribe muster run sweep.yaml --rank-is-node --node-resources "
+        "cpu=2\n"
         "Exit codes: 0 all fine, 1 some trials failed, 2 bad input, 3 infeasible, 4 cancelled,\n"
         "5 the system failed (a full disk, say), 75 run it again to go on.\n"
         "^C once stops cleanly and keeps everything, twice at once."
@@ -139,6 +230,11 @@ void add_run_commands(CLI::App& app, Commands& to) {
         "--retry-failed", to.run.retry_failed, "When going on, run trials that failed again"
     );
     run->add_flag("--plain", to.run.plain, "Log lines in place of the live table");
+    run->add_flag(
+        "--keep-going", to.run.keep_going, "Go on although every trial fails from the first on"
+    );
+    add_team(*run, to.run.team);
+    add_loss(*run, to.run.team);
 
     CLI::App* check = add_command(
         app,
@@ -235,14 +331,14 @@ void add_node_commands(CLI::App& app, Commands& to) {
     CLI::App* nodes = add_command(
         app,
         "nodes",
-        "Show what this node offers to trials: cores, memory, GPUs",
+        "Show what this node offers to trials (under a launcher, all nodes): cores, memory, GPUs",
         "  muster nodes\n"
         "  muster nodes --format json\n"
-        "  taskset -c 0-3 muster nodes"
+        "  taskset -c 0-3 muster nodes\n"
+        "  mpirun --map-by ppr:1:node muster nodes"
     );
     add_node(*nodes, to.nodes.node);
-    nodes->add_option("--cluster", to.nodes.cluster, "The nodes of a cluster file instead")
-        ->type_name("FILE");
+    add_team(*nodes, to.nodes.team);
     nodes->add_option("--format", to.nodes.format, "text or json")
         ->transform(one_of(kNodesFormats))
         ->type_name("FORMAT");

@@ -5,18 +5,24 @@
 
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "base/time.hpp"
 #include "cli/results_report.hpp"
 #include "probe/format_nodes.hpp"
 #include "probe/probe.hpp"
+#include "protocol/roll_call.hpp"
+#include "runtime/roles.hpp"
 
 namespace muster {
 
+class SignalSource;
 class Spawner;
+class Transport;
 
 // Exit codes of every command.
 inline constexpr int kExitOk = 0;
@@ -45,9 +51,24 @@ struct NodeArguments {
     CpuUnit cpu_unit = CpuUnit::Cores;
 };
 
+/// How the ranks of a launcher become nodes, and what may happen to them. Without a launcher only
+/// `keep_going` means something.
+struct TeamArguments {
+    bool rank_is_node = false;
+    bool dedicated_head = false;
+    /// A cluster file that says what each node has.
+    std::string cluster;
+    Duration start_timeout = std::chrono::seconds{60};
+    Duration lease = std::chrono::seconds{60};
+    Duration wait_for_nodes{0};
+    Duration rejoin = std::chrono::minutes{10};
+};
+
 struct RunCommand {
     SpecArguments spec;
     NodeArguments node;
+    TeamArguments team;
+    bool keep_going = false;
     bool fresh = false;
     bool retry_failed = false;
     /// Log lines even on a terminal.
@@ -65,7 +86,8 @@ struct CheckCommand {
 
 struct NodesCommand {
     NodeArguments node;
-    std::string cluster;
+    /// Without a launcher, the nodes of `team.cluster` when it is given.
+    TeamArguments team;
     NodesFormat format = NodesFormat::Text;
 };
 
@@ -139,10 +161,28 @@ using ParsedCommand = std::variant<
     VersionCommand,
     PrintedCommand>;
 
-/// `spawner` was started before anything else in the process.
-int carry_out(const RunCommand& command, Spawner& spawner);
+/// What was made before everything else in the process.
+struct Surroundings {
+    Spawner* spawner = nullptr;
+    SignalSource* signals = nullptr;
+    /// The other ranks of a launcher; nothing when this process is alone.
+    Transport* transport = nullptr;
+};
+
+/// How the process is to be left.
+struct CommandEnd {
+    int exit_code = kExitOk;
+    /// Some rank was lost: nobody may wait for the others in MPI_Finalize.
+    bool lost_ranks = false;
+};
+
+// Rank 0 of a launcher, or a process alone.
+CommandEnd carry_out(const RunCommand& command, const Surroundings& surroundings);
+CommandEnd carry_out(const NodesCommand& command, const Surroundings& surroundings);
+/// Any other rank: serves its node, whatever rank 0 does with it.
+CommandEnd serve(const NodeArguments& node, const Surroundings& surroundings);
+
 int carry_out(const CheckCommand& command);
-int carry_out(const NodesCommand& command);
 int carry_out(const StatusCommand& command);
 int carry_out(const ResultsCommand& command);
 int carry_out(const LogsCommand& command);
@@ -163,6 +203,16 @@ void print(std::string_view text);
 
 /// Characters in a line of the terminal that stdout is; 0 when it is none.
 std::size_t output_width();
+
+/// What this rank says at the roll call: what its node is and really has.
+Enrol enrol_here(const NodeArguments& arguments);
+
+/// Errors: as parse_node_resources() and load_cluster(), naming the option.
+Result<NodeRules> node_rules_of(
+    const TeamArguments& team,
+    const NodeArguments& node,
+    const std::vector<NodeResources>& custom
+);
 
 /// The node that trials run on, with the custom resources that `spec` gives it.
 Result<NodeInventory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// node_commands - `muster nodes`, `muster env`, `muster version`: what is here.
+// node_commands - `muster env`, `muster version`: what is here.
 
 #include <filesystem>
 
@@ -9,7 +9,6 @@
 #include "cli/commands.hpp"
 #include "cli/text_table.hpp"
 #include "process/environment.hpp"
-#include "spec/cluster_file.hpp"
 
 namespace muster {
 namespace {
@@ -26,23 +25,6 @@ std::string shown(const std::optional<std::string>& value) {
 }
 
 }  // namespace
-
-int carry_out(const NodesCommand& command) {
-    if (!command.cluster.empty()) {
-        const Result<std::vector<NodeInventory>> nodes = load_cluster(command.cluster);
-        if (!nodes) {
-            return complain(nodes.error());
-        }
-        print(format_nodes(*nodes, command.format));
-        return kExitOk;
-    }
-    const Result<NodeInventory> node = node_for(command.node, {});
-    if (!node) {
-        return complain(node.error());
-    }
-    print(format_nodes({*node}, command.format));
-    return kExitOk;
-}
 
 int carry_out(const EnvCommand& command) {
     const EnvironmentList environment = current_environment();

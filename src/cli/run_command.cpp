@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -17,8 +18,9 @@
 #include "cli/watch.hpp"
 #include "model/placeholder.hpp"
 #include "process/environment.hpp"
-#include "process/spawner.hpp"
+#include "runtime/roll_call.hpp"
 #include "runtime/run_experiment.hpp"
+#include "runtime/signals.hpp"
 #include "spec/load_spec.hpp"
 #include "spec/resolved_spec.hpp"
 
@@ -54,6 +56,15 @@ std::string command_to_go_on(const RunOutcome& outcome, const RunCommand& comman
     }
     if (command.node.cpu_unit == CpuUnit::Threads) {
         text += " --cpus threads";
+    }
+    if (command.team.rank_is_node) {
+        text += " --rank-is-node";
+    }
+    if (command.team.dedicated_head) {
+        text += " --dedicated-head";
+    }
+    if (!command.team.cluster.empty()) {
+        text += " --cluster " + shell_quoted(command.team.cluster);
     }
     return text;
 }
@@ -148,33 +159,107 @@ void print_ending(const RunOutcome& outcome, const RunCommand& command) {
 
 }  // namespace
 
-int carry_out(const RunCommand& command, Spawner& spawner) {
+namespace {
+
+/// Fills in what the run's nodes are: this one, or those of the ranks that came.
+Status find_nodes(
+    const RunCommand& command,
+    const ExperimentSpec& spec,
+    RollCall* roll_call,
+    Observer& observer,
+    RunRequest& request
+) {
+    if (roll_call == nullptr) {
+        if (command.team.rank_is_node || command.team.dedicated_head ||
+            !command.team.cluster.empty()) {
+            return Error{
+                ErrorCode::InvalidInput,
+                "--rank-is-node, --cluster and --dedicated-head are for several ranks: start "
+                "muster by mpirun, srun --mpi=pmix or `muster launch`"};
+        }
+        Result<NodeInventory> node = node_for(command.node, spec.nodes);
+        if (!node) {
+            return node.error();
+        }
+        request.node = std::move(*node);
+        return Ok{};
+    }
+    const Result<NodeRules> rules = node_rules_of(command.team, command.node, spec.nodes);
+    if (!rules) {
+        return rules.error();
+    }
+    const Result<std::vector<EnrolledRank>> ranks =
+        roll_call->gather(enrol_here(command.node), command.team.start_timeout);
+    if (!ranks) {
+        return ranks.error();
+    }
+    Result<Roles> roles = assign_roles(*ranks, *rules);
+    if (!roles) {
+        return roles.error();
+    }
+    for (const std::string& remark : roles->remarks) {
+        observer.on_note(NoteLevel::Info, remark);
+    }
+    request.roles = std::move(*roles);
+    return Ok{};
+}
+
+}  // namespace
+
+CommandEnd carry_out(const RunCommand& command, const Surroundings& surroundings) {
+    std::unique_ptr<Observer> observer;
+    std::optional<RollCall> roll_call;
+    if (surroundings.transport != nullptr) {
+        // From here on the other ranks are sent away, whatever goes wrong.
+        roll_call.emplace(
+            *surroundings.transport,
+            [&observer](const std::string& text) {
+                if (observer) {
+                    observer->on_note(NoteLevel::Warning, text);
+                }
+            },
+            surroundings.signals->fd()
+        );
+    }
+    const auto failed = [&](const Error& error) {
+        observer.reset();
+        if (roll_call) {
+            roll_call->dismiss();
+        }
+        return CommandEnd{complain(error), roll_call && roll_call->lost_any()};
+    };
     Result<ExperimentSpec> spec = load_spec(command.spec.path, command.spec.sets);
     if (!spec) {
-        return complain(spec.error());
-    }
-    Result<NodeInventory> node = node_for(command.node, spec->nodes);
-    if (!node) {
-        return complain(node.error());
+        return failed(spec.error());
     }
     RunRequest request;
-    request.spawner = &spawner;
-    request.node = std::move(*node);
+    request.spawner = surroundings.spawner;
+    request.signals = surroundings.signals;
+    request.transport = surroundings.transport;
+    request.roll_call = roll_call ? &*roll_call : nullptr;
     request.resolved_yaml = resolved_yaml(*spec);
     request.environment = own_environment();
     request.fresh = command.fresh;
     request.retry_failed = command.retry_failed;
+    request.lease = command.team.lease;
+    request.rejoin = command.team.rejoin;
+    request.start_timeout = command.team.start_timeout;
+    request.wait_for_nodes = command.team.wait_for_nodes;
+    request.keep_going = command.keep_going;
     ProgressOptions progress{.name = spec->name, .objective = spec->objective};
-    std::unique_ptr<Observer> observer =
-        make_observer(STDOUT_FILENO, std::move(progress), command.plain);
+    observer = make_observer(STDOUT_FILENO, std::move(progress), command.plain);
+    const Status found = find_nodes(command, *spec, request.roll_call, *observer, request);
+    if (!found) {
+        return failed(found.error());
+    }
     const Result<RunOutcome> outcome = run_experiment(*spec, request, *observer);
+    if (!outcome) {
+        return failed(outcome.error());
+    }
     // What it has to say comes before the closing words.
     observer.reset();
-    if (!outcome) {
-        return complain(outcome.error());
-    }
     print_ending(*outcome, command);
-    return outcome->exit_code;
+    return {outcome->exit_code, outcome->lost_ranks};
 }
 
 }  // namespace muster

@@ -3,6 +3,7 @@
 #include "runtime/host.hpp"
 
 #include <array>
+#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -17,6 +18,12 @@ namespace muster {
 std::string host_name() {
     std::array<char, 256> name{};
     return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
+}
+
+std::string node_name() {
+    // Read before any other thread could change the environment.
+    const char* slurm = std::getenv("SLURMD_NODENAME");  // NOLINT(concurrency-mt-unsafe)
+    return slurm != nullptr && *slurm != '\0' ? slurm : host_name();
 }
 
 std::int64_t process_start_time(pid_t pid) {

@@ -15,6 +15,9 @@ namespace muster {
 
 std::string host_name();
 
+/// As the cluster calls this node: $SLURMD_NODENAME, else the host's name.
+std::string node_name();
+
 /// When the process began, in the kernel's ticks since boot: with the pid it names one process for
 /// good. 0 when there is none, or only its unreaped remains.
 std::int64_t process_start_time(pid_t pid);

@@ -146,8 +146,8 @@ void RollCall::lose(std::uint32_t rank, const std::string& why) {
 }
 
 void RollCall::take_broken() {
-    for (const std::uint32_t rank : transport_.take_broken()) {
-        lose(rank, fmt::format("rank {} is gone: its connection was reset", rank));
+    for (const BrokenPair& pair : transport_.take_broken()) {
+        lose(pair.rank, fmt::format("rank {} is gone: {}", pair.rank, pair.why));
     }
 }
 
@@ -322,8 +322,10 @@ Result<Enlisted> answer_roll_call(Transport& transport, const Enrol& own, Durati
         for (const ReceivedMessage& message : messages) {
             answer = decode_enlisted(message.bytes);
         }
-        if (!answer && !transport.take_broken().empty()) {
-            answer = Error{ErrorCode::System, "rank 0 is gone: its connection was reset"};
+        for (const BrokenPair& pair : transport.take_broken()) {
+            if (!answer) {
+                answer = Error{ErrorCode::System, "rank 0 is gone: " + pair.why};
+            }
         }
         return answer.has_value();
     };

@@ -69,8 +69,8 @@ void Team::lose(std::uint32_t rank, const std::string& why, std::vector<Event>& 
 }
 
 void Team::take_broken(std::vector<Event>& events) {
-    for (const std::uint32_t rank : transport_.take_broken()) {
-        lose(rank, "its connection was reset", events);
+    for (const BrokenPair& pair : transport_.take_broken()) {
+        lose(pair.rank, pair.why, events);
     }
 }
 
