@@ -6,6 +6,9 @@
 // its node, turns the head's Start into a launch plan, holds every member to its time limit and
 // its report timeout, gives steps to reports and thins out those that come too fast, and tells the
 // head once nothing of a member is left.
+//
+// Without word from the head for the length of its lease it kills its members and, once none is
+// left, comes anew: with a new incarnation, knowing nothing. What happened in between is not told.
 
 #pragma once
 
@@ -33,7 +36,8 @@ struct AgentOptions {
     /// may then start their trials elsewhere. Shorter than the head's lease by what killing takes;
     /// 0 is no lease.
     Duration lease{0};
-    /// How long the agent, having lost its lease, waits for the head to take it back.
+    /// How long the agent waits for the head to take it in (Setup), at first and whenever it has
+    /// lost its lease; then it leaves. Without a lease it waits for as long as it takes.
     Duration rejoin = std::chrono::minutes{10};
     /// Reports of one trial in a second that are passed on one by one.
     std::uint32_t reports_per_second = 1000;

@@ -59,7 +59,7 @@ struct BeginAnew {
     friend bool operator==(const BeginAnew&, const BeginAnew&) = default;
 };
 
-/// Every member is gone: leave.
+/// Every member is gone, or could not be killed for so long that nobody waits for it: leave.
 struct LeaveNode {
     friend bool operator==(const LeaveNode&, const LeaveNode&) = default;
 };

@@ -88,8 +88,9 @@ TEST(AgentTest, SaysThatItLivesAtEveryHeartbeat) {
 
     EXPECT_EQ(agent.next_deadline(), at(seconds{3}));
     EXPECT_EQ(agent.handle(AgentTick{}, at(seconds{2})), AgentCommands{});
-    EXPECT_EQ(agent.handle(AgentTick{}, at(seconds{3})), told(Heartbeat{}));
+    EXPECT_EQ(agent.handle(AgentTick{}, at(seconds{3})), told(Heartbeat{1}));
     EXPECT_EQ(agent.next_deadline(), at(seconds{5}));
+    EXPECT_EQ(agent.handle(AgentTick{}, at(seconds{5})), told(Heartbeat{2}));
 }
 
 TEST(AgentTest, LaunchesWhatTheHeadStartsAndTellsHowItWent) {
@@ -398,9 +399,39 @@ TEST(AgentTest, KillsEverythingAndLeavesWhenTheHeadIsLost) {
         agent.handle(HeadLost{}, at(seconds{1})),
         (AgentCommands{EndMember{kMember, StopKind::Kill}})
     );
-    EXPECT_EQ(agent.next_deadline(), kNever);
     EXPECT_EQ(agent.handle(HeadLost{}, at(seconds{1})), AgentCommands{});
     EXPECT_EQ(end(agent, {}, at(seconds{2})), (AgentCommands{LeaveNode{}}));
+    EXPECT_EQ(agent.next_deadline(), kNever);
+}
+
+TEST(AgentTest, LeavesWithoutAMemberThatCanNotBeKilled) {
+    Agent agent = running_agent(setup());
+    agent.handle(HeadLost{}, at(seconds{1}));
+
+    EXPECT_EQ(agent.next_deadline(), at(seconds{31}));
+    EXPECT_EQ(agent.handle(AgentTick{}, at(seconds{31})), (AgentCommands{LeaveNode{}}));
+    EXPECT_EQ(agent.next_deadline(), kNever);
+    EXPECT_EQ(end(agent, {}, at(seconds{32})), AgentCommands{});
+}
+
+TEST(AgentTest, ABrokenNodeSaysFarewellKillsAndLeaves) {
+    Agent agent = running_agent(setup());
+
+    EXPECT_EQ(
+        agent.handle(NodeBroken{"its spawner ended"}, at(seconds{1})),
+        (AgentCommands{TellHead{Farewell{"its spawner ended"}}, EndMember{kMember, StopKind::Kill}})
+    );
+    EXPECT_EQ(agent.handle(NodeBroken{"again"}, at(seconds{1})), AgentCommands{});
+    EXPECT_EQ(end(agent, {}, at(seconds{2})), (AgentCommands{LeaveNode{}}));
+}
+
+TEST(AgentTest, TheLastLinesOfAMemberArePassedOn) {
+    Agent agent = running_agent(setup());
+
+    EXPECT_EQ(
+        agent.handle(MemberEnded{kMember, {EndCause::Exited, 1, ""}, {}, "boom\n"}, at({})),
+        told(Ended{kMember, {EndCause::Exited, 1, ""}, {}, "boom\n"})
+    );
 }
 
 TEST(AgentTest, LeavesAtOnceWhenDismissedWithNothingRunning) {
