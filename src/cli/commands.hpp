@@ -17,6 +17,7 @@
 #include "probe/probe.hpp"
 #include "protocol/roll_call.hpp"
 #include "runtime/roles.hpp"
+#include "transport/launcher.hpp"
 
 namespace muster {
 
@@ -163,10 +164,13 @@ using ParsedCommand = std::variant<
 
 /// What was made before everything else in the process.
 struct Surroundings {
+    /// This process's own, as "NAME=value", from before any library changed it.
+    std::vector<std::string> environment;
     Spawner* spawner = nullptr;
     SignalSource* signals = nullptr;
     /// The other ranks of a launcher; nothing when this process is alone.
     Transport* transport = nullptr;
+    Recovery recovery = Recovery::Unknown;
 };
 
 /// How the process is to be left.

@@ -74,6 +74,7 @@ Result<ExperimentView> open_experiment(const std::string& directory) {
         return restored.error();
     }
     view.problems = std::move(restored->problems);
+    view.nodes = std::move(restored->nodes);
     view.last = restored->last;
     return view;
 }

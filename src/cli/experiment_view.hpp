@@ -13,6 +13,7 @@
 
 #include "base/time.hpp"
 #include "head/head.hpp"
+#include "runtime/restore_head.hpp"
 
 namespace muster {
 
@@ -22,6 +23,7 @@ struct ExperimentView {
     ExperimentSpec spec;
     /// Restored from the facts, never run.
     std::unique_ptr<Head> head;
+    NodesOfTrials nodes;
     /// The experiment's time at its last fact.
     TimePoint last;
     /// What was damaged, if anything; to be told.

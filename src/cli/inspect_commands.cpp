@@ -86,7 +86,7 @@ int carry_out(const ResultsCommand& command) {
     if (command.limit > 0 && trials.size() > command.limit) {
         trials.resize(command.limit);
     }
-    print(format_results(head, view->spec, trials, command.format, output_width()));
+    print(format_results(*view, trials, command.format, output_width()));
     return kExitOk;
 }
 

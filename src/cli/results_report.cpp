@@ -111,8 +111,14 @@ std::vector<std::string> varying_keys(
     return varying;
 }
 
-TextTable as_table(const Head& head, const Headings& headings, const std::vector<TrialId>& trials) {
+TextTable
+as_table(const ExperimentView& view, const Headings& headings, const std::vector<TrialId>& trials) {
+    const Head& head = *view.head;
+    const bool several_nodes = view.nodes.node_count() > 1;
     std::vector<std::string> names{"trial", "state", "reports", "time", "step"};
+    if (several_nodes) {
+        names.insert(names.begin() + 2, "node");
+    }
     const auto& metrics = headings.metrics.names();
     const std::vector<std::string> keys = varying_keys(head, headings.keys.names(), trials);
     names.insert(names.end(), metrics.begin(), metrics.end());
@@ -128,6 +134,9 @@ TextTable as_table(const Head& head, const Headings& headings, const std::vector
             std::to_string(progress == nullptr ? 0 : progress->results),
             progress == nullptr ? "" : format_duration(progress->ran),
             result == nullptr ? "" : fmt::format("{}", result->step)};
+        if (several_nodes) {
+            row.insert(row.begin() + 2, view.nodes.name_of(id));
+        }
         for (const std::string& name : metrics) {
             const Value* value = metric_value(result, name);
             row.push_back(value == nullptr ? "" : format_metric(*value));
@@ -170,9 +179,11 @@ std::string csv_value(const Value* value) {
                                                     : to_argument(*value);
 }
 
-std::string as_csv(const Head& head, const Headings& headings, const std::vector<TrialId>& trials) {
+std::string
+as_csv(const ExperimentView& view, const Headings& headings, const std::vector<TrialId>& trials) {
+    const Head& head = *view.head;
     std::vector<std::string> names{
-        "trial", "state", "attempts", "failures", "reports", "seconds", "step"};
+        "trial", "state", "node", "attempts", "failures", "reports", "seconds", "step"};
     for (const std::string& name : headings.metrics.names()) {
         names.push_back(name);
     }
@@ -189,6 +200,7 @@ std::string as_csv(const Head& head, const Headings& headings, const std::vector
         std::vector<std::string> row{
             to_string(id),
             std::string(to_string(trial.state)),
+            view.nodes.name_of(id),
             std::to_string(progress.attempts),
             std::to_string(progress.failures),
             std::to_string(progress.results),
@@ -217,7 +229,8 @@ Value result_value(const std::optional<TrialResult>& result) {
     return map;
 }
 
-std::string as_json(const Head& head, const std::vector<TrialId>& trials) {
+std::string as_json(const ExperimentView& view, const std::vector<TrialId>& trials) {
+    const Head& head = *view.head;
     std::string text = "[";
     const TrialProgress none;
     for (const TrialId id : trials) {
@@ -228,6 +241,8 @@ std::string as_json(const Head& head, const std::vector<TrialId>& trials) {
             R"({{"trial": "{}", "state": "{}", "reason": )", to_string(id), to_string(trial.state)
         );
         append_json(std::string_view(progress.reason), text);
+        text += R"(, "node": )";
+        append_json(std::string_view(view.nodes.name_of(id)), text);
         text += fmt::format(
             R"(, "attempts": {}, "failures": {}, "reports": {}, "seconds": {:.3f}, "config": {}, "best": {}, "last": {}}})",
             progress.attempts,
@@ -278,19 +293,19 @@ trials_by_rank(const Head& head, const std::optional<ObjectiveSpec>& objective) 
 }
 
 std::string format_results(
-    const Head& head,
-    const ExperimentSpec& spec,
+    const ExperimentView& view,
     const std::vector<TrialId>& trials,
     ResultsFormat format,
     std::size_t width
 ) {
+    const auto headings = [&] { return headings_of(*view.head, view.spec, trials); };
     switch (format) {
         case ResultsFormat::Table:
-            return as_table(head, headings_of(head, spec, trials), trials).text(width);
+            return as_table(view, headings(), trials).text(width);
         case ResultsFormat::Csv:
-            return as_csv(head, headings_of(head, spec, trials), trials);
+            return as_csv(view, headings(), trials);
         case ResultsFormat::Json:
-            return as_json(head, trials);
+            return as_json(view, trials);
     }
     return "";
 }

@@ -17,7 +17,6 @@
 #include "cli/progress.hpp"
 #include "cli/watch.hpp"
 #include "model/placeholder.hpp"
-#include "process/environment.hpp"
 #include "runtime/roll_call.hpp"
 #include "runtime/run_experiment.hpp"
 #include "runtime/signals.hpp"
@@ -27,12 +26,15 @@
 namespace muster {
 namespace {
 
+constexpr const char* kNoRecovery =
+    "this mpirun ends the whole run when one node is lost (what was reported is kept, and the same "
+    "command goes on); `muster launch`, or mpirun --enable-recovery, lets the others go on";
 /// Trials in the closing table.
 constexpr std::size_t kClosingRows = 10;
 
-std::vector<EnvironmentVariable> own_environment() {
+std::vector<EnvironmentVariable> as_variables(const std::vector<std::string>& environment) {
     std::vector<EnvironmentVariable> variables;
-    for (const std::string& entry : current_environment()) {
+    for (const std::string& entry : environment) {
         const std::size_t equals = entry.find('=');
         if (equals != std::string::npos) {
             variables.push_back({entry.substr(0, equals), entry.substr(equals + 1)});
@@ -118,8 +120,7 @@ std::string closing_table(const ExperimentView& view, const std::string& directo
     const std::size_t all = trials.size();
     trials.resize(std::min(trials.size(), kClosingRows));
     std::string text =
-        "\n" + format_results(*view.head, view.spec, trials, ResultsFormat::Table, output_width()) +
-        "\n";
+        "\n" + format_results(view, trials, ResultsFormat::Table, output_width()) + "\n";
     if (all > kClosingRows) {
         text += fmt::format("… and {} more: muster results {}\n\n", all - kClosingRows, directory);
     }
@@ -238,7 +239,7 @@ CommandEnd carry_out(const RunCommand& command, const Surroundings& surroundings
     request.transport = surroundings.transport;
     request.roll_call = roll_call ? &*roll_call : nullptr;
     request.resolved_yaml = resolved_yaml(*spec);
-    request.environment = own_environment();
+    request.environment = as_variables(surroundings.environment);
     request.fresh = command.fresh;
     request.retry_failed = command.retry_failed;
     request.lease = command.team.lease;

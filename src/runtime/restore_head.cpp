@@ -30,6 +30,31 @@ void take_reading(Restored& restored, const JournalReading& reading) {
 
 }  // namespace
 
+void NodesOfTrials::take(const Fact& fact) {
+    if (std::holds_alternative<RunStarted>(fact)) {
+        of_run_.clear();
+    } else if (const auto* joined = std::get_if<NodeJoined>(&fact)) {
+        const auto known = std::find(names_.begin(), names_.end(), joined->name);
+        of_run_[joined->node] = static_cast<std::uint32_t>(known - names_.begin());
+        if (known == names_.end()) {
+            names_.push_back(joined->name);
+        }
+    } else if (const auto* started = std::get_if<AttemptStarted>(&fact)) {
+        const std::vector<BundlePlacement>& bundles = started->placement.bundles;
+        const auto place = bundles.empty() ? of_run_.end() : of_run_.find(bundles.front().node);
+        if (place != of_run_.end()) {
+            places_.resize(std::max<std::size_t>(places_.size(), started->trial.value + 1U));
+            places_[started->trial.value] = place->second + 1;
+        }
+    }
+}
+
+const std::string& NodesOfTrials::name_of(TrialId trial) const {
+    static const std::string nowhere;
+    const bool known = trial.value < places_.size() && places_[trial.value] != 0;
+    return known ? names_[places_[trial.value] - 1] : nowhere;
+}
+
 Result<Restored> restore_head(const std::string& directory, Head& head) {
     Restored restored;
     // The end of a trial that runs again later has taken in what was reported before it.
@@ -44,6 +69,7 @@ Result<Restored> restore_head(const std::string& directory, Head& head) {
     const Result<JournalReading> state =
         read_journal(directory, [&](const Fact& fact, TimePoint at) {
             restore(fact, at);
+            restored.nodes.take(fact);
             if (const auto* ended = std::get_if<TrialEnded>(&fact)) {
                 taken_in[ended->trial] = at;
             } else if (const auto* run = std::get_if<RunEnded>(&fact)) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,8 +14,28 @@
 
 #include "base/time.hpp"
 #include "head/head.hpp"
+#include "protocol/facts.hpp"
 
 namespace muster {
+
+/// On which nodes trials ran: for each the node of its last attempt's first bundle.
+class NodesOfTrials {
+  public:
+    /// Takes in a fact. Nodes have their numbers for one run alone.
+    void take(const Fact& fact);
+
+    /// Empty for a trial that never ran, or of a journal without names.
+    const std::string& name_of(TrialId trial) const;
+    /// Different nodes that were ever there.
+    std::size_t node_count() const { return names_.size(); }
+
+  private:
+    std::vector<std::string> names_;
+    /// Places in names_.
+    std::map<NodeId, std::uint32_t> of_run_;
+    /// By trial: a place in names_ plus one, or 0.
+    std::vector<std::uint32_t> places_;
+};
 
 struct Restored {
     /// The experiment's time at its last record.
@@ -24,6 +45,7 @@ struct Restored {
     /// The numbers of the journal's next records.
     std::uint64_t next_state = 1;
     std::uint64_t next_result = 1;
+    NodesOfTrials nodes;
     /// What was damaged, missing or contradictory; to be told.
     std::vector<std::string> problems;
 };

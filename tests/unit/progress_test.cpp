@@ -92,6 +92,13 @@ TEST(ProgressTest, TimeLeftCountsThisRunAlone) {
     EXPECT_EQ(time_left(test.head.summary(), options(), test.now), Duration{seconds{30}});
 }
 
+AttemptStarted ran_on(NodeId node, TrialId trial) {
+    AttemptStarted started;
+    started.trial = trial;
+    started.placement.bundles.push_back(BundlePlacement{.node = node});
+    return started;
+}
+
 TEST(ResultsReportTest, TableIsBestFirstAndCsvIsQuoted) {
     HeadCase test(spec(), 2);
     test.begin_with({make_node("n0", 2)});
@@ -103,12 +110,38 @@ TEST(ResultsReportTest, TableIsBestFirstAndCsvIsQuoted) {
     EXPECT_EQ(
         trials_by_rank(test.head, spec().objective), (std::vector<TrialId>{TrialId{1}, TrialId{0}})
     );
+    ExperimentView view{.directory = "", .spec = spec(), .head = nullptr};
+    view.head = std::make_unique<Head>(std::move(test.head));
+    view.nodes.take(NodeJoined{NodeId{0}, "n0", 1});
+    view.nodes.take(NodeJoined{NodeId{1}, "n1", 1});
+    view.nodes.take(ran_on(NodeId{0}, TrialId{0}));
+    view.nodes.take(ran_on(NodeId{1}, TrialId{1}));
+    const std::vector<TrialId> trials = trials_by_id(*view.head);
+
     EXPECT_EQ(
-        format_results(test.head, spec(), trials_by_id(test.head), ResultsFormat::Csv),
-        "trial,state,attempts,failures,reports,seconds,step,loss,note,config/index,reason\r\n"
-        "00000,Completed,1,0,1,1.000,1,0.5,\"a, \"\"b\"\"\",0,\r\n"
-        "00001,Completed,1,0,1,1.000,1,0.25,,1,\r\n"
+        format_results(view, trials, ResultsFormat::Csv),
+        "trial,state,node,attempts,failures,reports,seconds,step,loss,note,config/index,reason\r\n"
+        "00000,Completed,n0,1,0,1,1.000,1,0.5,\"a, \"\"b\"\"\",0,\r\n"
+        "00001,Completed,n1,1,0,1,1.000,1,0.25,,1,\r\n"
     );
+    EXPECT_THAT(format_results(view, trials, ResultsFormat::Table), HasSubstr("node"));
+}
+
+TEST(ResultsReportTest, ATrialIsShownOnTheNodeOfItsLastAttempt) {
+    NodesOfTrials nodes;
+    nodes.take(RunStarted{1});
+    nodes.take(NodeJoined{NodeId{0}, "n0", 1});
+    nodes.take(ran_on(NodeId{0}, TrialId{0}));
+    nodes.take(ran_on(NodeId{0}, TrialId{2}));
+    nodes.take(RunStarted{2});
+    nodes.take(NodeJoined{NodeId{0}, "n5", 1});
+    nodes.take(ran_on(NodeId{0}, TrialId{0}));
+
+    EXPECT_EQ(nodes.name_of(TrialId{0}), "n5");
+    EXPECT_EQ(nodes.name_of(TrialId{1}), "");
+    EXPECT_EQ(nodes.name_of(TrialId{2}), "n0");
+    EXPECT_EQ(nodes.name_of(TrialId{9}), "");
+    EXPECT_EQ(nodes.node_count(), 2U);
 }
 
 }  // namespace
