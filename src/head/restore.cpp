@@ -69,6 +69,20 @@ Status restore_trial_ended(HeadState& head, const TrialEnded& ended, TimePoint a
     return Ok{};
 }
 
+Status restore_reopened(HeadState& head, const TrialReopened& reopened) {
+    TrialProgress& progress = head.trials.progress(reopened.trial);
+    if (reopened.forgiven > progress.failures) {
+        return contradiction(fmt::format(
+            "{} failures of trial {} are forgiven, which failed {} times",
+            reopened.forgiven,
+            to_string(reopened.trial),
+            progress.failures
+        ));
+    }
+    head.trials.forgive(reopened.trial, reopened.forgiven);
+    return Ok{};
+}
+
 }  // namespace
 
 Status Head::restore(const Fact& fact, TimePoint at) {
@@ -116,6 +130,11 @@ Status Head::restore(const Fact& fact, TimePoint at) {
             [&](const RunEnded& ended) -> Status {
                 head.ended_before = ended.end;
                 return Ok{};
+            },
+            [&](const TrialReopened& reopened) {
+                return for_known(reopened.trial, [&]() -> Status {
+                    return restore_reopened(head, reopened);
+                });
             }},
         fact
     );

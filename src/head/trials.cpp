@@ -66,6 +66,18 @@ void Trials::set_state(TrialId id, TrialState state) {
     trial.state = state;
 }
 
+void Trials::forgive(TrialId id, std::uint32_t forgiven) {
+    TrialProgress& progress = this->progress(id);
+    check(forgiven <= progress.failures, "only failures that were counted are forgiven");
+    progress.failures -= forgiven;
+    failures -= forgiven;
+    if (at(id).state == TrialState::Failed) {
+        progress.ended = TimePoint{};
+        progress.reason.clear();
+        set_state(id, TrialState::Pending);
+    }
+}
+
 std::uint64_t Trials::count(TrialState state) const {
     return counts_[index_of(state)];
 }

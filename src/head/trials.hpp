@@ -47,6 +47,10 @@ class Trials {
     /// The trial with the best result, once one has reported a finite objective.
     std::optional<TrialId> best() const { return best_; }
 
+    /// So many failures of the trial count no more, and if it has Failed it is Pending again.
+    /// REQUIRES: it has so many.
+    void forgive(TrialId id, std::uint32_t failures);
+
     std::uint64_t failures = 0;
 
   private:

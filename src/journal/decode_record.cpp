@@ -277,6 +277,8 @@ Fact fact_of(std::size_t kind, const Fields& fields) {
         case 7:
             return RunEnded{
                 choice_of<RunEnd>(fields, "end", kRunEnds), fields.text_or_empty("reason")};
+        case 8:
+            return TrialReopened{trial_of(fields), fields.whole_or_zero<std::uint32_t>("forgiven")};
         default:
             throw BadRecord(fmt::format("the kind \"{}\" is unknown", fields.text("kind")));
     }

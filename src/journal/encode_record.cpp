@@ -247,6 +247,10 @@ void append_content(const Fact& fact, Line line) {
                 if (!ended.reason.empty()) {
                     line.text("reason", ended.reason);
                 }
+            },
+            [&](const TrialReopened& reopened) {
+                line.trial(reopened.trial);
+                line.number("forgiven", reopened.forgiven);
             }},
         fact
     );

@@ -16,7 +16,7 @@ namespace muster::journal {
 inline constexpr std::string_view kHeaderKind = "journal";
 
 /// In the order of Fact's alternatives.
-inline constexpr std::array<std::string_view, 8> kFactKinds = {
+inline constexpr std::array<std::string_view, 9> kFactKinds = {
     "run_started",
     "node_joined",
     "trial_created",
@@ -24,7 +24,8 @@ inline constexpr std::array<std::string_view, 8> kFactKinds = {
     "result",
     "attempt_ended",
     "trial_ended",
-    "run_ended"};
+    "run_ended",
+    "trial_reopened"};
 
 /// In the order of EndCause.
 inline constexpr std::array<std::string_view, 8> kCauses = {

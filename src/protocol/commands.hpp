@@ -29,6 +29,9 @@ struct Send {
 /// agent has come anew (a Hello with a higher incarnation).
 struct Abandon {
     NodeId node;
+    /// What was lost. A node may have come anew before anyone missed it: then its next incarnation
+    /// is there already, and stays.
+    std::uint32_t incarnation = 0;
 
     friend bool operator==(const Abandon&, const Abandon&) = default;
 };

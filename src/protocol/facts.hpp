@@ -108,6 +108,15 @@ struct TrialEnded {
     friend bool operator==(const TrialEnded&, const TrialEnded&) = default;
 };
 
+/// Failures of the trial turned out to be its node's: `forgiven` of them count no more, and a trial
+/// that had Failed is Pending again.
+struct TrialReopened {
+    TrialId trial;
+    std::uint32_t forgiven = 0;
+
+    friend bool operator==(const TrialReopened&, const TrialReopened&) = default;
+};
+
 enum class RunEnd : std::uint8_t {
     /// Every trial reached a final state and there will be no other.
     Finished,
@@ -141,6 +150,7 @@ using Fact = std::variant<
     ResultReported,
     AttemptEnded,
     TrialEnded,
-    RunEnded>;
+    RunEnded,
+    TrialReopened>;
 
 }  // namespace muster

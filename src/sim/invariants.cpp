@@ -178,7 +178,8 @@ void Watch::take_fact(const Fact& fact) {
             [](const RunStarted&) {},
             [](const NodeJoined&) {},
             [](const TrialCreated&) {},
-            [](const RunEnded&) {}},
+            [](const RunEnded&) {},
+            [](const TrialReopened&) {}},
         fact
     );
 }

@@ -51,6 +51,8 @@ inline std::vector<Fact> every_fact() {
     shared.devices = {{1, Amount::ten_thousandths(5'000)}, {3, Amount::whole(1)}};
     return {
         RunStarted{3},
+        NodeJoined{NodeId{7}, "gpu \"01\"", 2},
+        NodeJoined{},
         TrialCreated{trial, hard_config()},
         TrialCreated{TrialId{0}, Config()},
         AttemptStarted{trial, attempt, {{whole, shared}}},
@@ -65,6 +67,8 @@ inline std::vector<Fact> every_fact() {
         AttemptEnded{trial, attempt, {EndCause::Lost, 0, ""}, {}, false},
         TrialEnded{trial, TrialState::Failed, "exit code 3", 9, result, TrialResult{1, {}}},
         TrialEnded{trial, TrialState::Cancelled, "", 0, std::nullopt, std::nullopt},
+        TrialReopened{trial, 2},
+        RunEnded{RunEnd::NothingWorks, "8 trials failed"},
         RunEnded{RunEnd::Interrupted, "SIGTERM"}};
 }
 

@@ -70,7 +70,9 @@ std::vector<ToAgent> every_message_to_agent() {
         Start{},
         Stop{kKey, StopKind::Kill},
         SetCores{kKey, {9, 8}},
-        Dismiss{}};
+        Alive{std::uint64_t{1} << 40U},
+        Dismiss{},
+        Dismiss{false}};
 }
 
 std::vector<FromAgent> every_message_from_agent() {
@@ -89,8 +91,63 @@ std::vector<FromAgent> every_message_from_agent() {
             {std::numeric_limits<double>::infinity(), {{"loss", std::nan("")}, {"n", 3}}},
             17},
         Ended{kKey, {EndCause::Lost, -1, "gone"}, {5s, -1ns, 1}},
+        Ended{kKey, {EndCause::Exited, 1, ""}, {}, "Traceback:\n  no module named torch\n"},
         Remark{kKey, std::string("zero \0 inside", 13)},
-        Heartbeat{}};
+        Heartbeat{},
+        Heartbeat{std::uint64_t{1} << 40U},
+        Farewell{"the process that starts trials is gone"}};
+}
+
+Enrol enrol() {
+    Enrol enrol{.host = "gpu01", .boot_id = "9d3e", .pid = 4711, .problem = "no cores"};
+    enrol.inventory.name = "gpu01";
+    enrol.inventory.cores = {{{0, 64}, 0}};
+    return enrol;
+}
+
+Enlisted enlisted() {
+    Enlisted word;
+    word.role = RankRole::Dismissed;
+    word.inventory.name = "gpu01";
+    word.environment = {"A=1", "EMPTY=", "TEXT=a b\nc"};
+    word.token_path = "/results/digits/.token";
+    word.token = "5f";
+    word.heartbeat = 5s;
+    word.lease = 45s;
+    word.rejoin = 10min;
+    word.orderly = false;
+    return word;
+}
+
+/// The word of the roll call survives, and no part of its frame is taken for a whole one.
+template <class Word, class Decode>
+void expect_whole(const Word& word, const Decode& decode) {
+    const std::string frame = encode(word);
+
+    const Result<Word> decoded = decode(frame);
+
+    ASSERT_TRUE(decoded.ok()) << decoded.error().message;
+    EXPECT_EQ(*decoded, word);
+    for (std::size_t size = 0; size < frame.size(); ++size) {
+        EXPECT_FALSE(decode(std::string_view(frame).substr(0, size)).ok()) << size;
+    }
+    EXPECT_FALSE(decode(frame + "x").ok());
+}
+
+TEST(WireTest, TheWordsOfTheRollCallSurviveAndAreNeverCut) {
+    expect_whole(enrol(), decode_enrol);
+    expect_whole(Enrol{}, decode_enrol);
+    expect_whole(enlisted(), decode_enlisted);
+    expect_whole(Enlisted{}, decode_enlisted);
+    expect_whole(AgentReady{"it sees no token"}, decode_agent_ready);
+    expect_whole(AgentReady{}, decode_agent_ready);
+}
+
+TEST(WireTest, AWordOfTheRollCallIsTakenForNoOther) {
+    EXPECT_FALSE(decode_agent_ready(encode(enrol())).ok());
+    EXPECT_FALSE(decode_enrol(encode(enlisted())).ok());
+    EXPECT_FALSE(decode_enlisted(encode(ToAgent{Dismiss{}})).ok());
+    EXPECT_FALSE(decode_from_agent(encode(AgentReady{})).ok());
 }
 
 TEST(WireTest, EveryMessageToAnAgentSurvives) {
