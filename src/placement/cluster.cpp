@@ -182,6 +182,23 @@ void Cluster::remove_node(NodeId node) {
     });
 }
 
+void Cluster::set_aside(NodeId node, bool aside) {
+    State& state = *state_;
+    check(has_node(node), "a node that is set aside is there");
+    if (aside == is_set_aside(node)) {
+        return;
+    }
+    state.now.hide(node.value, aside);
+    state.idle.hide(node.value, aside);
+    if (!aside) {
+        ++state.room_version;
+    }
+}
+
+bool Cluster::is_set_aside(NodeId node) const {
+    return has_node(node) && state_->now.state(node.value).hidden;
+}
+
 bool Cluster::has_node(NodeId node) const {
     return state_->now.has(node.value);
 }

@@ -73,6 +73,13 @@ class Cluster {
     /// release(). Harmless when the node is not there.
     void remove_node(NodeId node);
 
+    /// Places nothing on the node any more, as if it were gone for place(), feasible() and
+    /// plan_room(), or takes it back. What is held there stays, and so does its capacity. A node
+    /// that is removed is not set aside when it comes back. REQUIRES: has_node(node).
+    void set_aside(NodeId node, bool aside);
+    /// False for a node that is not there.
+    bool is_set_aside(NodeId node) const;
+
     bool has_node(NodeId node) const;
     /// Ascending.
     std::vector<NodeId> nodes() const;

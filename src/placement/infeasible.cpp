@@ -39,6 +39,7 @@ class Explainer {
     template <class Left>
     Availability most_of(std::string name, std::int64_t asked, Left left) const;
     std::string most(const std::vector<Availability>& kinds) const;
+    bool is_there(std::uint32_t node) const { return idle_.has(node) && !idle_.state(node).hidden; }
     std::size_t node_count() const;
     ResourceSet all_nodes(const ResourceSet& asked) const;
 
@@ -63,7 +64,7 @@ template <class Left>
 Availability Explainer::most_of(std::string name, std::int64_t asked, Left left) const {
     Availability kind{.name = std::move(name), .asked = asked};
     for (std::uint32_t node = 0; node < idle_.size(); ++node) {
-        if (idle_.has(node) && left(idle_.state(node)) > kind.most) {
+        if (is_there(node) && left(idle_.state(node)) > kind.most) {
             kind.most = left(idle_.state(node));
             kind.node = node;
         }
@@ -118,7 +119,7 @@ std::string Explainer::most(const std::vector<Availability>& kinds) const {
 std::size_t Explainer::node_count() const {
     std::size_t count = 0;
     for (std::uint32_t node = 0; node < idle_.size(); ++node) {
-        count += idle_.has(node) ? 1U : 0U;
+        count += is_there(node) ? 1U : 0U;
     }
     return count;
 }
@@ -127,7 +128,7 @@ std::size_t Explainer::node_count() const {
 ResourceSet Explainer::all_nodes(const ResourceSet& asked) const {
     ResourceSet all;
     for (std::uint32_t node = 0; node < idle_.size(); ++node) {
-        if (!idle_.has(node)) {
+        if (!is_there(node)) {
             continue;
         }
         const NodeState& state = idle_.state(node);

@@ -79,14 +79,26 @@ void NodePool::add(std::uint32_t node, const NodeInventory& inventory, const Res
 }
 
 void NodePool::remove(std::uint32_t node) {
-    index_.erase(node, states_);
+    hide(node, true);
     states_[node] = NodeState{};
+}
+
+void NodePool::hide(std::uint32_t node, bool hidden) {
+    NodeState& state = states_[node];
+    if (hidden && !state.hidden) {
+        index_.erase(node, states_);
+    } else if (!hidden && state.hidden) {
+        index_.insert(node, states_, signatures_[state.signature]);
+    }
+    state.hidden = hidden;
 }
 
 void NodePool::change(const BundlePlacement& bundle, bool counts_as_nothing, std::int64_t sign) {
     const std::uint32_t node = bundle.node.value;
     NodeState& state = states_[node];
-    index_.erase(node, states_);
+    if (!state.hidden) {
+        index_.erase(node, states_);
+    }
     state.cpu += sign * bundle.bundle.cpu.ten_thousandths();
     state.memory += sign * bundle.bundle.memory_bytes;
     state.nothing += counts_as_nothing ? sign : 0;
@@ -116,7 +128,9 @@ void NodePool::change(const BundlePlacement& bundle, bool counts_as_nothing, std
             state.free_cores.insert(core);
         }
     }
-    index_.insert(node, states_, signatures_[state.signature]);
+    if (!state.hidden) {
+        index_.insert(node, states_, signatures_[state.signature]);
+    }
 }
 
 void NodePool::take(const BundlePlacement& bundle, bool counts_as_nothing) {

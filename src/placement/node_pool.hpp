@@ -30,6 +30,9 @@ class NodePool {
     /// `offered` is what trials may have; the cores are the first ceil(cpu).
     void add(std::uint32_t node, const NodeInventory& inventory, const ResourceSet& offered);
     void remove(std::uint32_t node);
+    /// A hidden node is there, and what is held on it can be given back, but nothing is placed
+    /// there. REQUIRES: has(node).
+    void hide(std::uint32_t node, bool hidden);
     bool has(std::uint32_t node) const {
         return node < states_.size() && states_[node].topology != nullptr;
     }

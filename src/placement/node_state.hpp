@@ -31,6 +31,8 @@ struct NodeState {
     CoreSet free_cores;
     /// The custom kinds that the node offers when idle; an index of the pool.
     std::uint32_t signature = 0;
+    /// Not found by any search; what is held on it stays.
+    bool hidden = false;
 
     std::int64_t custom_amount(Kind kind) const { return kind < custom.size() ? custom[kind] : 0; }
     /// Devices that nobody uses, and those among them that may serve together with others.

@@ -94,7 +94,7 @@ void PlacementQueue::State::check_hold(const Cluster& cluster) {
     const WaitingTrial* first = waiting.first(hold->shape);
     const bool waits = first != nullptr && first->trial == hold->trial;
     const bool there = std::all_of(hold->nodes.begin(), hold->nodes.end(), [&](NodeId node) {
-        return cluster.has_node(node);
+        return cluster.has_node(node) && !cluster.is_set_aside(node);
     });
     if (!waits || !there) {
         drop_hold();

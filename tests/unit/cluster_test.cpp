@@ -509,5 +509,62 @@ TEST(NodeTest, RoomIsPlannedWithTheFewestEndings) {
     cluster.checked();
 }
 
+// --- nodes that are set aside ---
+
+TEST(SetAsideTest, NothingIsPlacedThereAndWhatIsHeldStays) {
+    PlacementCase cluster({"cpu=2", "cpu=2"});
+    cluster.start(group({"cpu=1"}));
+    cluster.cluster.set_aside(NodeId{0}, true);
+
+    EXPECT_EQ(cluster.start_all(group({"cpu=1"})), 2);
+
+    cluster.expect({{"cpu=1"}, {"cpu=1", "cpu=1"}});
+    EXPECT_TRUE(cluster.cluster.is_set_aside(NodeId{0}));
+    EXPECT_EQ(cluster.cluster.holders(NodeId{0}), std::vector<TrialId>{TrialId{0}});
+    EXPECT_EQ(cluster.cluster.capacity().cpu, amount(4));
+    EXPECT_EQ(cluster.cluster.in_use().cpu, amount(3));
+}
+
+TEST(SetAsideTest, WhatOnlyItCouldRunIsInfeasible) {
+    PlacementCase cluster({"cpu=4", "cpu=2"});
+    cluster.checked();
+    cluster.cluster.set_aside(NodeId{0}, true);
+
+    const Status feasible = cluster.cluster.feasible(group({"cpu=4"}));
+
+    ASSERT_FALSE(feasible.ok());
+    EXPECT_THAT(feasible.error().message, HasSubstr("node1"));
+    EXPECT_TRUE(cluster.cluster.feasible(group({"cpu=2"})).ok());
+}
+
+TEST(SetAsideTest, ANodeThatIsTakenBackHasTheRoomThatWasGivenBackMeanwhile) {
+    PlacementCase cluster({"cpu=2"});
+    cluster.checked();
+    cluster.start_all(group({"cpu=1"}));
+    cluster.cluster.set_aside(NodeId{0}, true);
+    cluster.cluster.release(TrialId{0});
+    EXPECT_FALSE(cluster.cluster.place(group({"cpu=1"})));
+    const std::uint64_t before = cluster.cluster.room_version();
+
+    cluster.cluster.set_aside(NodeId{0}, false);
+
+    EXPECT_GT(cluster.cluster.room_version(), before);
+    EXPECT_EQ(cluster.start_all(group({"cpu=1"})), 1);
+}
+
+TEST(SetAsideTest, ANodeThatWasRemovedComesBackInUse) {
+    PlacementCase cluster({"cpu=1"});
+    cluster.checked();
+    cluster.cluster.set_aside(NodeId{0}, true);
+    cluster.cluster.remove_node(NodeId{0});
+    EXPECT_FALSE(cluster.cluster.is_set_aside(NodeId{0}));
+
+    cluster.cluster.add_node(
+        NodeId{0}, logical_node("node0", parse_node_resources("cpu=1").value())
+    );
+
+    EXPECT_EQ(cluster.start_all(group({"cpu=1"})), 1);
+}
+
 }  // namespace
 }  // namespace muster
