@@ -261,9 +261,9 @@ void RunLoop::tell_head(const Event& event) {
 void RunLoop::carry_out(Command command) {
     std::visit(
         Overloaded{
-            [&](Send& send) { transport_.send(std::move(send.message)); },
+            [&](Send& message) { send(message); },
             [&](const Ask& ask) { ask_searcher(ask); },
-            [](const Abandon&) {},
+            [&](const Abandon& lost) { abandon(lost.node); },
             // Random and grid search learn nothing from how trials end.
             [](const Tell&) {},
             [&](const Note& note) { parts_.observer.on_note(note.level, note.text); },
