@@ -23,7 +23,7 @@ std::vector<BundleView> views_of(const HeadState& head, const Placement& placeme
     views.reserve(placement.bundles.size());
     for (std::size_t index = 0; index < placement.bundles.size(); ++index) {
         const BundlePlacement& bundle = placement.bundles[index];
-        const NodeRecord& node = head.nodes.at(bundle.node);
+        const NodeRecord& node = *head.nodes.find(bundle.node);
         BundleView view{
             .host = node.name, .cores = head.cluster.cores_of(placement, index), .devices = {}};
         for (const DeviceShare& share : bundle.devices) {
@@ -197,22 +197,17 @@ void on_member_ended(HeadState& head, TrialId id, const Ended& ended, TimePoint 
         return;
     }
     count_loss(head, id, ended.outcome);
-    finish_attempt(head, id, ended.outcome, ended.usage, now);
+    finish_attempt(head, id, ended, now);
 }
 
-void finish_attempt(
-    HeadState& head,
-    TrialId id,
-    const Outcome& outcome,
-    const Usage& usage,
-    TimePoint now
-) {
+void finish_attempt(HeadState& head, TrialId id, const Ended& ended, TimePoint now) {
+    const Outcome& outcome = ended.outcome;
     TrialProgress& progress = head.trials.progress(id);
     const RunningAttempt running = std::move(*progress.running);
     progress.running.reset();
     head.attempts.erase(running.attempt);
     head.queue.ended(head.cluster, id);
-    progress.ran += usage.wall;
+    progress.ran += ended.usage.wall;
 
     // A goal that was reached stays reached, whatever the process did afterwards; a trial that was
     // to run again does so. What was asked for otherwise decides only what did not end by itself.
@@ -229,7 +224,7 @@ void finish_attempt(
         ++progress.failures;
         ++head.trials.failures;
     }
-    keep(head, AttemptEnded{id, running.attempt, outcome, usage, is_failure});
+    keep(head, AttemptEnded{id, running.attempt, outcome, ended.usage, is_failure});
     if (is_failure) {
         after_failure(head, id, outcome, now);
     } else if (*becomes == TrialState::Pending) {

@@ -22,18 +22,18 @@ std::string where(const HeadState& head, const RunningAttempt& running) {
     std::string text;
     for (std::size_t index = 0; index < running.placement.bundles.size(); ++index) {
         const BundlePlacement& bundle = running.placement.bundles[index];
-        const auto node = head.nodes.find(bundle.node);
-        const std::string name = node == head.nodes.end() ? "a lost node" : node->second.name;
+        const NodeRecord* node = head.nodes.find(bundle.node);
+        const std::string name = node == nullptr ? "a lost node" : node->name;
         text += fmt::format(
             "{}bundle {} {} on {}", index == 0 ? "" : "; ", index, to_string(bundle.bundle), name
         );
-        if (node == head.nodes.end()) {
+        if (node == nullptr) {
             continue;
         }
         text += fmt::format(", cores {}", list_of(head.cluster.cores_of(running.placement, index)));
         for (const DeviceShare& share : bundle.devices) {
             text += fmt::format(
-                ", {} of device {}", to_string(share.share), node->second.devices.at(share.device)
+                ", {} of device {}", to_string(share.share), node->devices.at(share.device)
             );
         }
     }
@@ -73,7 +73,7 @@ std::string Head::explain(TrialId id, TimePoint now) const {
         case RunPhase::WaitingForNodes:
             return fmt::format(
                 "Pending: waits for nodes, {} of {} have reported",
-                head.nodes.size(),
+                head.nodes.count(),
                 head.options.expected_nodes
             );
         case RunPhase::Going:

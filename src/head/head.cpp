@@ -49,7 +49,8 @@ HeadState::HeadState(
       total_trials(total),
       cluster(cluster_options(spec)),
       queue(shapes(spec), queue_options(spec)),
-      trials(spec.objective) {}
+      trials(spec.objective),
+      nodes(options.lease) {}
 
 std::uint64_t keep(HeadState& head, Fact fact) {
     head.step.facts.push_back(std::move(fact));
@@ -91,7 +92,7 @@ Step Head::handle(const Event& event, TimePoint now) {
     std::visit(
         Overloaded{
             [&](const AgentSaid& said) { on_agent_said(head, said, now); },
-            [&](const NodeLost& lost) { on_node_lost(head, lost.node, now); },
+            [&](const NodeLost& lost) { on_node_lost(head, lost.node, lost.why, now); },
             [&](const Suggested& suggested) { on_suggested(head, suggested, now); },
             [&](const CancelRequested& cancel) { on_cancel(head, cancel, now); },
             [&](const Tick&) { on_tick(head, now); },
@@ -107,7 +108,7 @@ TimePoint Head::next_deadline() const {
     if (head.phase == RunPhase::Over) {
         return kNever;
     }
-    TimePoint next = std::min(head.start_by, head.give_up_at);
+    TimePoint next = std::min({head.start_by, head.give_up_at, head.nodes.next_deadline()});
     if (head.spec.time_budget && head.phase == RunPhase::Going) {
         next = std::min(next, TimePoint{*head.spec.time_budget});
     }
@@ -132,7 +133,8 @@ HeadSummary Head::summary() const {
         .total = head.total_trials,
         .in_use = head.cluster.in_use(),
         .capacity = head.cluster.capacity(),
-        .best = head.trials.best()};
+        .best = head.trials.best(),
+        .nodes = head.nodes.count()};
 }
 
 const Trial* Head::trial(TrialId id) const {

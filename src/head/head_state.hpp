@@ -17,6 +17,7 @@
 #include "base/ids.hpp"
 #include "base/time.hpp"
 #include "head/head.hpp"
+#include "head/nodes.hpp"
 #include "head/trials.hpp"
 #include "placement/cluster.hpp"
 #include "placement/queue.hpp"
@@ -39,13 +40,6 @@ enum class RunPhase {
     Over,
 };
 
-struct NodeRecord {
-    std::string name;
-    std::uint32_t incarnation = 0;
-    /// Labels of its devices, as masks spell them.
-    std::vector<std::string> devices;
-};
-
 struct HeadState {
     HeadState(ExperimentSpec spec, RunOptions options, std::optional<std::uint64_t> total);
 
@@ -56,8 +50,7 @@ struct HeadState {
     Cluster cluster;
     PlacementQueue queue;
     Trials trials;
-    /// Nodes that are up.
-    std::map<NodeId, NodeRecord> nodes;
+    Nodes nodes;
     /// The attempts that hold resources, with their trials.
     std::unordered_map<AttemptId, TrialId> attempts;
 
@@ -100,7 +93,10 @@ void note(HeadState& head, NoteLevel level, std::string text);
 // --- nodes_and_messages.cpp ---
 
 void on_agent_said(HeadState& head, const AgentSaid& said, TimePoint now);
-void on_node_lost(HeadState& head, NodeId node, TimePoint now);
+/// The node is gone with everything on it; `why` completes "node n1 was lost: …".
+void on_node_lost(HeadState& head, NodeId node, const std::string& why, TimePoint now);
+/// Gives up nodes that were silent for too long.
+void lose_silent_nodes(HeadState& head, TimePoint now);
 
 // --- attempts.cpp ---
 
@@ -117,14 +113,8 @@ void ask_to_stop(HeadState& head, TrialId id, StopReason reason);
 /// A member's last message: nothing of it is left.
 void on_member_ended(HeadState& head, TrialId id, const Ended& ended, TimePoint now);
 
-/// Ends an attempt whose processes are gone and decides what becomes of the trial.
-void finish_attempt(
-    HeadState& head,
-    TrialId id,
-    const Outcome& outcome,
-    const Usage& usage,
-    TimePoint now
-);
+/// Ends an attempt whose processes are gone, or were lost, and decides what becomes of the trial.
+void finish_attempt(HeadState& head, TrialId id, const Ended& ended, TimePoint now);
 
 /// Brings a trial that holds nothing into a final state.
 void end_trial(HeadState& head, TrialId id, TrialState state, std::string reason, TimePoint now);

@@ -32,20 +32,19 @@ std::optional<TrialId> running_trial(const HeadState& head, const MemberKey& key
 }
 
 void on_hello(HeadState& head, NodeId id, const Hello& hello, TimePoint now) {
-    const auto known = head.nodes.find(id);
-    if (known != head.nodes.end()) {
-        if (hello.incarnation <= known->second.incarnation) {
-            return;
-        }
-        // It came back before anyone missed it: what it ran then is gone.
-        on_node_lost(head, id, now);
+    if (!head.nodes.is_news(id, hello.incarnation)) {
+        return;
+    }
+    if (head.nodes.find(id) != nullptr) {
+        on_node_lost(head, id, "it came anew before it was missed", now);
     }
     NodeRecord record{
         .name = hello.inventory.name, .incarnation = hello.incarnation, .devices = {}};
     for (const Device& device : hello.inventory.devices) {
         record.devices.push_back(device.label);
     }
-    head.nodes[id] = std::move(record);
+    head.nodes.join(id, std::move(record), now);
+    keep(head, NodeJoined{id, hello.inventory.name, hello.incarnation});
     head.cluster.add_node(id, hello.inventory);
     act(head,
         Send{
@@ -68,6 +67,9 @@ void on_agent_said(HeadState& head, const AgentSaid& said, TimePoint now) {
         on_hello(head, said.node, *hello, now);
         return;
     }
+    if (!head.nodes.hear(said.node, now)) {
+        return;
+    }
     const auto for_trial = [&](const MemberKey& key, const auto& then) {
         if (const std::optional<TrialId> trial = running_trial(head, key, said.node)) {
             then(*trial);
@@ -76,8 +78,10 @@ void on_agent_said(HeadState& head, const AgentSaid& said, TimePoint now) {
     std::visit(
         Overloaded{
             [](const Hello&) {},
-            [](const Heartbeat&) {},
-            [](const Farewell&) {},
+            [&](const Heartbeat& heartbeat) {
+                act(head, Send{said.node, Alive{heartbeat.number}});
+            },
+            [&](const Farewell& farewell) { on_node_lost(head, said.node, farewell.reason, now); },
             [](const Started&) {},
             [&](const Reported& reported) {
                 for_trial(reported.key, [&](TrialId id) { on_reported(head, id, reported, now); });
@@ -101,51 +105,43 @@ void on_agent_said(HeadState& head, const AgentSaid& said, TimePoint now) {
     );
 }
 
-void on_node_lost(HeadState& head, NodeId node, TimePoint now) {
-    const auto known = head.nodes.find(node);
-    if (known == head.nodes.end()) {
+void on_node_lost(HeadState& head, NodeId node, const std::string& why, TimePoint now) {
+    if (head.nodes.find(node) == nullptr) {
         return;
     }
-    const std::string name = known->second.name;
-    head.nodes.erase(known);
+    const NodeRecord lost = head.nodes.leave(node);
+    const std::vector<TrialId> interrupted = head.cluster.holders(node);
     head.cluster.remove_node(node);
+    act(head, Abandon{node, lost.incarnation});
 
-    std::size_t interrupted = 0;
-    const std::set<TrialId> active = head.trials.active();
-    for (const TrialId id : active) {
+    const std::string text = fmt::format("node {} was lost: {}", lost.name, why);
+    for (const TrialId id : interrupted) {
         const RunningAttempt& running = *head.trials.progress(id).running;
-        const Placement& placement = running.placement;
-        bool touches = false;
-        for (const BundlePlacement& bundle : placement.bundles) {
-            touches = touches || bundle.node == node;
-        }
-        if (!touches) {
-            continue;
-        }
-        ++interrupted;
-        if (member_node(placement) == node) {
-            finish_attempt(
-                head,
-                id,
-                {EndCause::Lost, 0, fmt::format("node {} was lost", name)},
-                Usage{.wall = now - running.started},
-                now
-            );
+        if (member_node(running.placement) == node) {
+            const Usage usage{.wall = now - running.started};
+            finish_attempt(head, id, {{}, {EndCause::Lost, 0, text}, usage, ""}, now);
         } else {
-            ask_to_stop(
-                head,
-                id,
-                {TrialState::Pending, StopKind::Kill, fmt::format("node {} was lost", name)}
-            );
+            ask_to_stop(head, id, {TrialState::Pending, StopKind::Kill, text});
         }
     }
     note(
         head,
         NoteLevel::Warning,
-        fmt::format("node {} was lost; trials that run again: {}", name, interrupted)
+        fmt::format("{}; trials that it interrupted: {}", text, interrupted.size())
     );
     judge_feasibility(head, now);
     start_what_fits(head, now);
+}
+
+void lose_silent_nodes(HeadState& head, TimePoint now) {
+    while (const std::optional<NodeId> node = head.nodes.silent(now)) {
+        on_node_lost(
+            head,
+            *node,
+            fmt::format("it was silent for {}", format_duration(head.options.lease)),
+            now
+        );
+    }
 }
 
 }  // namespace muster

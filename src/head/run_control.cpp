@@ -113,13 +113,13 @@ void begin_if_ready(HeadState& head, TimePoint now) {
     if (head.phase != RunPhase::WaitingForNodes) {
         return;
     }
-    const bool all_here = head.nodes.size() >= head.options.expected_nodes;
+    const bool all_here = head.nodes.count() >= head.options.expected_nodes;
     if (!all_here && now < head.start_by) {
         return;
     }
     head.start_by = kNever;
-    if (head.nodes.empty()) {
-        end_run(head, {RunEnd::Interrupted, "no node reported in time"}, StopKind::Kill, now);
+    if (head.nodes.count() == 0) {
+        end_run(head, {RunEnd::Interrupted, "no node is there to begin with"}, StopKind::Kill, now);
         return;
     }
     if (!all_here) {
@@ -128,7 +128,7 @@ void begin_if_ready(HeadState& head, TimePoint now) {
             NoteLevel::Warning,
             fmt::format(
                 "{} of {} nodes reported in time; going on with those",
-                head.nodes.size(),
+                head.nodes.count(),
                 head.options.expected_nodes
             )
         );
@@ -228,6 +228,7 @@ void on_tick(HeadState& head, TimePoint now) {
         );
     }
     stop_by_time_total(head, now);
+    lose_silent_nodes(head, now);
     begin_if_ready(head, now);
     judge_feasibility(head, now);
     start_what_fits(head, now);
@@ -246,8 +247,8 @@ void leave_if_done(HeadState& head) {
     }
     head.phase = RunPhase::Over;
     keep(head, *head.ending);
-    for (const auto& node : head.nodes) {
-        act(head, Send{node.first, Dismiss{}});
+    for (const NodeId node : head.nodes.up()) {
+        act(head, Send{node, Dismiss{}});
     }
     act_after_facts(head, Leave{head.ending->end, head.ending->reason});
 }

@@ -57,8 +57,9 @@ TEST(HeadTest, FirstStartWaitsForItsCreatedFactAlone) {
         }
     }
 
-    // RunStarted is the first fact, trial 0 the second; the start does not wait for trial 1.
-    EXPECT_EQ(waits, (std::vector<std::uint64_t>{2}));
+    // RunStarted is the first fact, NodeJoined the second, trial 0 the third; the start does not
+    // wait for trial 1.
+    EXPECT_EQ(waits, (std::vector<std::uint64_t>{3}));
 }
 
 TEST(HeadTest, FinishedRunDismissesEverybodyAndLeavesAfterAllFacts) {
