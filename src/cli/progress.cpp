@@ -116,6 +116,14 @@ std::string format_counts(const HeadSummary& summary) {
     return text.empty() ? "no trials yet" : text;
 }
 
+std::string on_nodes(std::uint32_t nodes, std::uint32_t set_aside) {
+    if (nodes < 2 && set_aside == 0) {
+        return "";
+    }
+    const std::string aside = set_aside == 0 ? "" : fmt::format(", {} set aside", set_aside);
+    return fmt::format(" on {} nodes{}", nodes, aside);
+}
+
 std::string progress_line(const Head& head, const ProgressOptions& options) {
     const HeadSummary summary = head.summary();
     std::string line = fmt::format("{}", summary.done());
@@ -132,7 +140,8 @@ progress_frame(const Head& head, const ProgressOptions& options, TimePoint now) 
     std::vector<std::string> lines{
         title_line(summary, options, now),
         format_counts(summary),
-        "in use: " + format_use(summary.in_use, summary.capacity)};
+        "in use: " + format_use(summary.in_use, summary.capacity) +
+            on_nodes(summary.nodes, summary.nodes_set_aside)};
     const std::string best = best_line(head, options.objective);
     if (!best.empty()) {
         lines.push_back(best);

@@ -29,6 +29,9 @@ struct ProgressOptions {
     TimePoint began;
 };
 
+/// " on 3 nodes, 1 set aside"; nothing for one node.
+std::string on_nodes(std::uint32_t nodes, std::uint32_t set_aside);
+
 /// "2 running, 1 failed": every state that some trial is in.
 std::string format_counts(const HeadSummary& summary);
 

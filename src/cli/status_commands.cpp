@@ -61,9 +61,13 @@ std::string counts_line(const LiveView& view) {
 
 /// A run that is over uses nothing.
 std::string in_use_line(const LiveView& view) {
-    return view.ended.empty() && !is_gone(view)
-               ? fmt::format("in use: {} of {}\n", view.in_use, view.capacity)
-               : "";
+    return view.ended.empty() && !is_gone(view) ? fmt::format(
+                                                      "in use: {} of {}{}\n",
+                                                      view.in_use,
+                                                      view.capacity,
+                                                      on_nodes(view.nodes, view.nodes_set_aside)
+                                                  )
+                                                : "";
 }
 
 std::string status_text(const LiveView& view) {

@@ -114,6 +114,8 @@ LiveView view_of(const Json& json) {
     }
     view.in_use = json.at("in_use").get<std::string>();
     view.capacity = json.at("capacity").get<std::string>();
+    view.nodes = json.value("nodes", std::uint32_t{1});
+    view.nodes_set_aside = json.value("nodes_set_aside", std::uint32_t{0});
     if (!json.at("best").is_null()) {
         view.best = trial_of(json.at("best"));
     }
@@ -133,7 +135,9 @@ LiveView make_live_view(const Head& head, const std::string& experiment, TimePoi
         .experiment_seconds = seconds(now.since_start),
         .total = summary.total,
         .in_use = to_string(summary.in_use),
-        .capacity = to_string(summary.capacity)};
+        .capacity = to_string(summary.capacity),
+        .nodes = summary.nodes,
+        .nodes_set_aside = summary.nodes_set_aside};
     add_count(view, "running", summary.running);
     add_count(view, "stopping", summary.stopping);
     add_count(view, "paused", summary.paused);
@@ -176,6 +180,8 @@ std::string to_json(const LiveView& view) {
         {"total", view.total ? Json(*view.total) : Json()},
         {"in_use", view.in_use},
         {"capacity", view.capacity},
+        {"nodes", view.nodes},
+        {"nodes_set_aside", view.nodes_set_aside},
         {"best", view.best ? json_of(*view.best) : Json()},
         {"running", json_of(view.running)},
         {"running_left_out", view.running_left_out},

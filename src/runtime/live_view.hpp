@@ -50,6 +50,9 @@ struct LiveView {
     std::optional<std::uint64_t> total;
     std::string in_use;
     std::string capacity;
+    /// That are up, and of those the ones that are set aside.
+    std::uint32_t nodes = 0;
+    std::uint32_t nodes_set_aside = 0;
     std::optional<LiveTrial> best;
     /// At most 200; `running_left_out` says how many more there are.
     std::vector<LiveTrial> running;
