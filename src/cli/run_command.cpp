@@ -79,8 +79,11 @@ std::string nothing_was_run(const RunOutcome& outcome) {
 }
 
 std::string how_it_ended(const RunOutcome& outcome, const RunCommand& command) {
-    const std::string again =
-        fmt::format("`{}` goes on with it", command_to_go_on(outcome, command));
+    const std::string again = fmt::format(
+        "`{}` goes on with it{}",
+        command_to_go_on(outcome, command),
+        outcome.ranks > 1 ? ", started by the same launcher" : ""
+    );
     switch (outcome.end) {
         case RunEnd::Finished:
             return outcome.was_finished ? nothing_was_run(outcome) : "";
@@ -162,6 +165,16 @@ void print_ending(const RunOutcome& outcome, const RunCommand& command) {
 
 namespace {
 
+/// "3 nodes: n1, n2, n3".
+std::string nodes_text(const std::vector<AgentRank>& agents) {
+    constexpr std::size_t kMost = 8;
+    std::string text = fmt::format("{} node{}: ", agents.size(), agents.size() == 1 ? "" : "s");
+    for (std::size_t index = 0; index < std::min(agents.size(), kMost); ++index) {
+        text += (index == 0 ? "" : ", ") + agents[index].inventory.name;
+    }
+    return agents.size() > kMost ? text + fmt::format(" and {} more", agents.size() - kMost) : text;
+}
+
 /// Fills in what the run's nodes are: this one, or those of the ranks that came.
 Status find_nodes(
     const RunCommand& command,
@@ -198,6 +211,7 @@ Status find_nodes(
     if (!roles) {
         return roles.error();
     }
+    observer.on_note(NoteLevel::Info, nodes_text(roles->agents));
     for (const std::string& remark : roles->remarks) {
         observer.on_note(NoteLevel::Info, remark);
     }
@@ -249,6 +263,9 @@ CommandEnd carry_out(const RunCommand& command, const Surroundings& surroundings
     request.keep_going = command.keep_going;
     ProgressOptions progress{.name = spec->name, .objective = spec->objective};
     observer = make_observer(STDOUT_FILENO, std::move(progress), command.plain);
+    if (surroundings.recovery == Recovery::Off && surroundings.transport->size() > 1) {
+        observer->on_note(NoteLevel::Warning, kNoRecovery);
+    }
     const Status found = find_nodes(command, *spec, request.roll_call, *observer, request);
     if (!found) {
         return failed(found.error());

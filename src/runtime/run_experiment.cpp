@@ -165,6 +165,7 @@ class Run {
             return agents.error();
         }
         agents_ = std::move(*agents);
+        outcome_.ranks = request_.transport->size();
         team_.emplace(*request_.transport, *request_.roll_call, agents_);
         return Ok{};
     }

@@ -93,6 +93,8 @@ struct RunOutcome {
     /// 0 all fine, 1 some trials failed, 2 a formula of the space has no value for the next trial,
     /// 3 infeasible, 4 cancelled, 75 continue me.
     int exit_code = 0;
+    /// Processes of the launcher, this one included.
+    std::uint32_t ranks = 1;
     /// Some rank was lost: the process must leave without waiting for the others.
     bool lost_ranks = false;
 };
