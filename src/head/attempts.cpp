@@ -64,6 +64,7 @@ void start_trial(HeadState& head, TrialId id, Placement placement, TimePoint now
         .members_left = 1,
         .stop = std::nullopt});
     ++progress.attempts;
+    head.record.started(id);
     head.attempts.emplace(attempt, id);
     head.trials.set_state(id, TrialState::Running);
 
@@ -116,9 +117,10 @@ void requeue(HeadState& head, TrialId id, TimePoint now) {
     head.queue.push(id, head.trials.at(id).alternative, now);
 }
 
-void after_failure(HeadState& head, TrialId id, const Outcome& outcome, TimePoint now) {
+void after_failure(HeadState& head, TrialId id, const Ended& ended, TimePoint now) {
     const std::int64_t allowed = head.spec.failures.max_failures;
     const TrialProgress& progress = head.trials.progress(id);
+    const std::string what = failure_text(ended.outcome, ended.last_lines);
     const bool again = allowed < 0 || std::int64_t{progress.failures} <= allowed;
     if (again) {
         note(
@@ -127,7 +129,7 @@ void after_failure(HeadState& head, TrialId id, const Outcome& outcome, TimePoin
             fmt::format(
                 "trial {} failed ({}) and runs again: failure {} of {}",
                 to_string(id),
-                to_string(outcome),
+                what,
                 progress.failures,
                 allowed < 0 ? "any number" : std::to_string(allowed)
             )
@@ -135,7 +137,8 @@ void after_failure(HeadState& head, TrialId id, const Outcome& outcome, TimePoin
         requeue(head, id, now);
         return;
     }
-    fail_trial(head, id, to_string(outcome), now);
+    fail_trial(head, id, what, now);
+    end_if_nothing_works(head, id, ended, now);
 }
 
 /// Counts the attempts that end as lost while the head still hears of their node.
@@ -167,6 +170,7 @@ void start_what_fits(HeadState& head, TimePoint now) {
     while (std::optional<QueueStart> next = head.queue.next(head.cluster, now)) {
         start_trial(head, next->trial, std::move(next->placement), now);
     }
+    head.most_active = std::max<std::uint64_t>(head.most_active, head.trials.active().size());
     send_new_cores(head);
     look_ahead(head);
 }
@@ -198,6 +202,11 @@ void on_member_ended(HeadState& head, TrialId id, const Ended& ended, TimePoint 
     }
     count_loss(head, id, ended.outcome);
     finish_attempt(head, id, ended, now);
+    judge_nodes(head, now);
+    if (!head.record.aside().empty()) {
+        // What runs again may be able to do so only on nodes that are set aside.
+        judge_feasibility(head, now);
+    }
 }
 
 void finish_attempt(HeadState& head, TrialId id, const Ended& ended, TimePoint now) {
@@ -225,8 +234,14 @@ void finish_attempt(HeadState& head, TrialId id, const Ended& ended, TimePoint n
         ++head.trials.failures;
     }
     keep(head, AttemptEnded{id, running.attempt, outcome, ended.usage, is_failure});
+    const bool ended_well = outcome.cause == EndCause::TimeLimit ||
+                            (outcome.cause == EndCause::Exited && outcome.code == 0);
+    if (ended_well && !running.worked) {
+        on_worked(head, id, running.placement);
+    }
     if (is_failure) {
-        after_failure(head, id, outcome, now);
+        on_failed(head, id, running.placement, ended);
+        after_failure(head, id, ended, now);
     } else if (*becomes == TrialState::Pending) {
         requeue(head, id, now);
     } else {

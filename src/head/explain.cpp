@@ -40,6 +40,15 @@ std::string where(const HeadState& head, const RunningAttempt& running) {
     return text;
 }
 
+/// "; node n3 is set aside, since …", or nothing when none is.
+std::string set_aside_text(const HeadState& head) {
+    std::string names;
+    for (const NodeId node : head.record.aside()) {
+        names += (names.empty() ? "" : ", ") + head.nodes.find(node)->name;
+    }
+    return names.empty() ? "" : "; set aside, since trials fail there: " + names;
+}
+
 }  // namespace
 
 std::string Head::explain(TrialId id, TimePoint now) const {
@@ -77,7 +86,7 @@ std::string Head::explain(TrialId id, TimePoint now) const {
                 head.options.expected_nodes
             );
         case RunPhase::Going:
-            return "Pending: " + head.queue.why(id, head.cluster, now).text;
+            return "Pending: " + head.queue.why(id, head.cluster, now).text + set_aside_text(head);
         case RunPhase::Ending:
         case RunPhase::Over:
             return fmt::format("Pending: the run ends: {}", head.ending->reason);

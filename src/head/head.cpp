@@ -134,7 +134,8 @@ HeadSummary Head::summary() const {
         .in_use = head.cluster.in_use(),
         .capacity = head.cluster.capacity(),
         .best = head.trials.best(),
-        .nodes = head.nodes.count()};
+        .nodes = head.nodes.count(),
+        .nodes_set_aside = static_cast<std::uint32_t>(head.record.aside().size())};
 }
 
 const Trial* Head::trial(TrialId id) const {

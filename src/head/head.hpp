@@ -12,6 +12,19 @@
 // - no node has promised more than it has;
 // - nothing that fits waits, within the order of the queue;
 // - a message of an attempt that is over changes nothing.
+//
+// Nodes on which everything fails. A node where at least three trials failed in a row, while others
+// worked elsewhere (track_record.hpp has the exact rule), is set aside: nothing new is placed
+// there, what runs there goes on, and the trials of that row run again elsewhere as if they had not
+// failed there. It is taken back when most of them fail elsewhere too, when something that waits
+// could run nowhere else, and when it comes anew. What can't be done without, the last node among
+// them, is never set aside; nor again, once it was taken back as needed, before some node joins. So
+// nothing goes round in circles.
+//
+// When nothing works. If nothing ever worked in this experiment, and of the trials started in this
+// run the first N have all failed for good, the run ends as NothingWorks, unless it is to keep
+// going. N is 8, or twice as many as ran at once if that is more. A trial among these that still
+// runs may be about to work, so it is waited for. What waits or runs becomes Pending.
 
 #pragma once
 

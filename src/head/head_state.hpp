@@ -18,6 +18,7 @@
 #include "base/time.hpp"
 #include "head/head.hpp"
 #include "head/nodes.hpp"
+#include "head/track_record.hpp"
 #include "head/trials.hpp"
 #include "placement/cluster.hpp"
 #include "placement/queue.hpp"
@@ -51,12 +52,15 @@ struct HeadState {
     PlacementQueue queue;
     Trials trials;
     Nodes nodes;
+    TrackRecord record;
     /// The attempts that hold resources, with their trials.
     std::unordered_map<AttemptId, TrialId> attempts;
 
     RunPhase phase = RunPhase::Restoring;
     std::uint32_t epoch = 0;
     std::uint32_t next_attempt = 0;
+    /// Trials that held resources at once, at most, in this run.
+    std::uint64_t most_active = 0;
     /// How this run ends, once it is known to.
     std::optional<RunEnded> ending;
     /// What an earlier run ended as, if it did end.
@@ -124,6 +128,26 @@ void fail_trial(HeadState& head, TrialId id, const std::string& reason, TimePoin
 
 /// Tells members that share cores where they may run now.
 void send_new_cores(HeadState& head);
+
+// --- judgement.cpp ---
+
+/// "exit code 1; it last wrote: …", in one line.
+std::string failure_text(const Outcome& outcome, const std::string& last_lines);
+
+/// The trial's attempt has come to something: to be called once an attempt, when it first reports
+/// or ends well.
+void on_worked(HeadState& head, TrialId id, const Placement& placement);
+/// An attempt has failed and it counts.
+void on_failed(HeadState& head, TrialId id, const Placement& placement, const Ended& ended);
+/// Sets nodes aside, and takes back those that are not to blame; to be called after on_worked() and
+/// on_failed(). Whether anything changed, so that trials may start.
+bool judge_nodes(HeadState& head, TimePoint now);
+/// Takes back nodes that were set aside when what waits can't run without. False when that would
+/// not help.
+bool take_back_needed_nodes(HeadState& head);
+/// Ends the run when nothing that was started first has come to anything. `last` has just failed
+/// for good.
+void end_if_nothing_works(HeadState& head, TrialId last, const Ended& ended, TimePoint now);
 
 // --- results.cpp ---
 

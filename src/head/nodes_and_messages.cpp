@@ -43,6 +43,7 @@ void on_hello(HeadState& head, NodeId id, const Hello& hello, TimePoint now) {
     for (const Device& device : hello.inventory.devices) {
         record.devices.push_back(device.label);
     }
+    head.record.excuse_nobody();
     head.nodes.join(id, std::move(record), now);
     keep(head, NodeJoined{id, hello.inventory.name, hello.incarnation});
     head.cluster.add_node(id, hello.inventory);
@@ -112,6 +113,7 @@ void on_node_lost(HeadState& head, NodeId node, const std::string& why, TimePoin
     const NodeRecord lost = head.nodes.leave(node);
     const std::vector<TrialId> interrupted = head.cluster.holders(node);
     head.cluster.remove_node(node);
+    head.record.forget(node);
     act(head, Abandon{node, lost.incarnation});
 
     const std::string text = fmt::format("node {} was lost: {}", lost.name, why);

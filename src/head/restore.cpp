@@ -53,6 +53,9 @@ Status restore_attempt_ended(HeadState& head, const AttemptEnded& ended) {
 
 Status restore_trial_ended(HeadState& head, const TrialEnded& ended, TimePoint at) {
     TrialProgress& progress = head.trials.progress(ended.trial);
+    if (ended.results > 0 || ended.state == TrialState::Completed) {
+        head.record.has_worked();
+    }
     progress.ended = at;
     progress.reason = ended.reason;
     // The fact carries what the results say, so that they need not be read for trials that ended.
@@ -116,6 +119,7 @@ Status Head::restore(const Fact& fact, TimePoint at) {
             [&](const ResultReported& reported) {
                 return for_known(reported.trial, [&]() -> Status {
                     if (!reported.overrun) {
+                        head.record.has_worked();
                         head.trials.record(reported.trial, reported.result);
                     }
                     return Ok{};

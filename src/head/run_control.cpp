@@ -145,7 +145,10 @@ void judge_feasibility(HeadState& head, TimePoint now) {
     if (head.phase != RunPhase::Going) {
         return;
     }
-    const std::optional<Error> infeasible = first_waiting_infeasible(head);
+    std::optional<Error> infeasible = first_waiting_infeasible(head);
+    if (infeasible && take_back_needed_nodes(head)) {
+        infeasible.reset();
+    }
     if (!infeasible) {
         head.give_up_at = kNever;
         return;
@@ -192,7 +195,8 @@ void end_run(HeadState& head, RunEnded ended, StopKind kind, TimePoint now) {
     const RunEnd end = ended.end;
     head.ending = std::move(ended);
     head.phase = RunPhase::Ending;
-    const TrialState becomes = end == RunEnd::Interrupted  ? TrialState::Pending
+    const bool goes_on = end == RunEnd::Interrupted || end == RunEnd::NothingWorks;
+    const TrialState becomes = goes_on                     ? TrialState::Pending
                                : end == RunEnd::TimeBudget ? TrialState::Stopped
                                                            : TrialState::Cancelled;
     const std::set<TrialId> active = head.trials.active();

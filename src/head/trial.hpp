@@ -37,6 +37,8 @@ struct RunningAttempt {
     /// Members that have not ended yet.
     std::uint32_t members_left = 1;
     std::optional<StopReason> stop;
+    /// It has reported.
+    bool worked = false;
 };
 
 /// What only trials that have run or reported need; a waiting trial does without.
