@@ -133,11 +133,14 @@ void Watch::check_end(
     }
     std::map<TrialId, TrialState> ended;
     for (const Fact& fact : facts) {
+        if (const auto* reopened = std::get_if<TrialReopened>(&fact)) {
+            ended.erase(reopened->trial);
+        }
         const auto* end = std::get_if<TrialEnded>(&fact);
         const auto before = end == nullptr ? ended.end() : ended.find(end->trial);
         if (before != ended.end() && before->second != TrialState::Cancelled) {
             violate(
-                "Every trial ends once, or again after it was cancelled.",
+                "Every trial ends once, or again after it was cancelled or reopened.",
                 fmt::format("trial {} does twice", to_string(end->trial))
             );
         }
