@@ -3,7 +3,12 @@
 // muster - the command. Reads the arguments, starts the spawner while the process is still small
 // when trials will run, and hands over.
 
+#include <array>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string_view>
 #include <type_traits>
 #include <variant>
 
@@ -12,14 +17,35 @@
 
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
+#include "process/environment.hpp"
 #include "process/spawner.hpp"
 #include "runtime/signals.hpp"
+#include "transport/launcher.hpp"
+#include "transport/mpi_world.hpp"
 
 namespace {
 
-/// Carries out a command that may have other ranks.
+/// Leaves MPI as the ranks that are left allow.
+int leave(std::unique_ptr<muster::MpiWorld> world, muster::CommandEnd end) {
+    if (world != nullptr && end.lost_ranks) {
+        muster::MpiWorld::leave_at_once(end.exit_code);
+    }
+    if (world != nullptr) {
+        world->finalize(end.exit_code);
+    }
+    return end.exit_code;
+}
+
+/// Carries out a command that may have other ranks. What must not know of MPI (the process that
+/// starts trials, the environment that they begin with) comes before it; so do signals, for its
+/// threads must not get any.
 template <class Command>
 int run(const Command& command) {
+    const muster::Result<muster::Launcher> launcher = muster::find_launcher(::environ);
+    if (!launcher) {
+        return muster::complain(launcher.error());
+    }
+    muster::Surroundings surroundings{.environment = muster::current_environment()};
     muster::Result<muster::Spawner> spawner = muster::Spawner::start();
     if (!spawner) {
         return muster::complain(spawner.error());
@@ -28,8 +54,56 @@ int run(const Command& command) {
     if (!signals) {
         return muster::complain(signals.error());
     }
-    muster::Surroundings surroundings{.spawner = &*spawner, .signals = &*signals};
-    return muster::carry_out(command, surroundings).exit_code;
+    surroundings.spawner = &*spawner;
+    surroundings.signals = &*signals;
+    if (*launcher == muster::Launcher::None) {
+        return muster::carry_out(command, surroundings).exit_code;
+    }
+    muster::Result<std::unique_ptr<muster::MpiWorld>> joined = muster::MpiWorld::join();
+    if (!joined) {
+        return muster::complain(joined.error());
+    }
+    std::unique_ptr<muster::MpiWorld> world = std::move(*joined);
+    surroundings.transport = &world->transport();
+    surroundings.recovery = muster::find_recovery(::environ);
+    const muster::CommandEnd end = world->rank() == 0 ? muster::carry_out(command, surroundings)
+                                                      : muster::serve(command.node, surroundings);
+    return leave(std::move(world), end);
+}
+
+/// One of several ranks, but not rank 0, of a command that all of them run: what is wrong with it
+/// is said by rank 0 alone.
+bool is_silent_rank(int argc, const char* const* argv) {
+    const std::string_view command = argc > 1 ? argv[1] : "";
+    if (command != "run" && command != "nodes") {
+        return false;
+    }
+    for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK"}) {
+        const char* rank = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
+        if (rank != nullptr) {
+            return std::string_view(rank) != "0";
+        }
+    }
+    return false;
+}
+
+/// Reads the arguments; a rank whose words nobody wants has its output closed meanwhile.
+muster::ParsedCommand parse(int argc, const char* const* argv) {
+    if (!is_silent_rank(argc, argv)) {
+        return muster::parse_command_line(argc, argv);
+    }
+    const std::array<int, 2> kept{::dup(STDOUT_FILENO), ::dup(STDERR_FILENO)};
+    const int null = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+    ::dup2(null, STDOUT_FILENO);
+    ::dup2(null, STDERR_FILENO);
+    muster::ParsedCommand parsed = muster::parse_command_line(argc, argv);
+    std::fflush(stdout);
+    ::dup2(kept[0], STDOUT_FILENO);
+    ::dup2(kept[1], STDERR_FILENO);
+    for (const int fd : {kept[0], kept[1], null}) {
+        ::close(fd);
+    }
+    return parsed;
 }
 
 /// Where standard input, output or errors are closed, the next socket or file would get their
@@ -48,7 +122,7 @@ int main(int argc, char** argv) {
     fill_standard_descriptors();
     // A reader that went away is an error of the write, not the end of the run.
     std::signal(SIGPIPE, SIG_IGN);
-    const muster::ParsedCommand parsed = muster::parse_command_line(argc, argv);
+    const muster::ParsedCommand parsed = parse(argc, argv);
     return std::visit(
         [](const auto& command) -> int {
             using Command = std::decay_t<decltype(command)>;
