@@ -3,7 +3,7 @@
 # Installs the Debian 12 packages that muster needs. Does nothing, not even as an ordinary user
 # without sudo, when all of them are there.
 #
-#   scripts/install-deps.sh [--list] [build|run|test|lint|examples]...    default: all of them
+#   scripts/install-deps.sh [--list] [build|run|test|slurm|lint|examples]...    default: all
 set -euo pipefail
 
 build_packages=(
@@ -13,6 +13,8 @@ build_packages=(
 )
 run_packages=(python3 openmpi-bin)
 test_packages=(libgtest-dev libgmock-dev python3 openmpi-bin)
+# For a Slurm cluster of the tests' own.
+slurm_packages=(slurm-wlm munge iproute2 util-linux procps openmpi-bin libopenmpi-dev)
 lint_packages=(git clang-format-14 clang-tidy-14 python3)
 examples_packages=(python3-sklearn bzip2 xz-utils)
 
@@ -22,13 +24,13 @@ list_only=false
 roles=()
 for argument in "$@"; do
     case "$argument" in
-        build | run | test | lint | examples) roles+=("$argument") ;;
+        build | run | test | slurm | lint | examples) roles+=("$argument") ;;
         --list) list_only=true ;;
         -h | --help) usage && exit 0 ;;
         *) echo "install-deps.sh: \"$argument\" is no role" >&2 && usage >&2 && exit 2 ;;
     esac
 done
-[ ${#roles[@]} -gt 0 ] || roles=(build run test lint examples)
+[ ${#roles[@]} -gt 0 ] || roles=(build run test slurm lint examples)
 
 packages=()
 for role in "${roles[@]}"; do
@@ -67,9 +69,25 @@ apt() {
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 "$@"
 }
 
+# The tests run daemons of their own; none of the machine's is to start because its package came.
+policy=/usr/sbin/policy-rc.d
+forbids_services=false
+forbid_services() {
+    [[ " ${missing[*]} " == *" slurm-wlm "* || " ${missing[*]} " == *" munge "* ]] || return 0
+    [ ! -e "$policy" ] || return 0
+    printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee "$policy" >/dev/null
+    "${as_root[@]}" chmod 755 "$policy"
+    forbids_services=true
+}
+
 echo "installing: ${missing[*]}"
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+clean_up() {
+    rm -f "$log"
+    ! $forbids_services || "${as_root[@]}" rm -f "$policy"
+}
+trap clean_up EXIT
+forbid_services
 if ! { apt update && apt install -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
     tail -n 30 "$log" >&2
     echo "install-deps.sh: apt-get failed; its last lines are above" >&2
