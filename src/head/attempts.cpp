@@ -75,11 +75,9 @@ void start_trial(HeadState& head, TrialId id, Placement placement, TimePoint now
     keep(head, AttemptStarted{id, attempt, std::move(placement)});
     // The first fact of a run is its epoch: were it lost, the next run would name its attempts
     // alike.
-    head.step.commands.push_back(
-        {Send{member_node(progress.running->placement), start_message(head, id, trial)},
-         planted(PlantedFault::DurabilityIgnored) ? 0
-                                                  : std::max<std::uint64_t>(trial.created_fact, 1)}
-    );
+    act(head,
+        Send{member_node(progress.running->placement), start_message(head, id, trial)},
+        std::max<std::uint64_t>(trial.created_fact, 1));
     if (planted(PlantedFault::DoubleStart)) {
         Start again = start_message(head, id, trial);
         ++again.key.attempt.number;

@@ -13,6 +13,9 @@
 namespace muster {
 namespace {
 
+/// Facts, and commands, that most steps hold, so that each takes one allocation.
+constexpr std::size_t kUsualStep = 4;
+
 ClusterOptions cluster_options(const ExperimentSpec& spec) {
     return {
         .reserve = spec.reserve,
@@ -53,17 +56,27 @@ HeadState::HeadState(
       nodes(options.lease) {}
 
 std::uint64_t keep(HeadState& head, Fact fact) {
+    if (head.step.facts.empty()) {
+        head.step.facts.reserve(kUsualStep);
+    }
     head.step.facts.push_back(std::move(fact));
     return ++head.facts_emitted;
 }
 
+void act(HeadState& head, Action action, std::uint64_t after_facts) {
+    if (head.step.commands.empty()) {
+        head.step.commands.reserve(kUsualStep);
+    }
+    const bool waits = !planted(PlantedFault::DurabilityIgnored);
+    head.step.commands.push_back({std::move(action), waits ? after_facts : 0});
+}
+
 void act(HeadState& head, Action action) {
-    head.step.commands.push_back({std::move(action), 0});
+    act(head, std::move(action), 0);
 }
 
 void act_after_facts(HeadState& head, Action action) {
-    const bool waits = !planted(PlantedFault::DurabilityIgnored);
-    head.step.commands.push_back({std::move(action), waits ? head.facts_emitted : 0});
+    act(head, std::move(action), head.facts_emitted);
 }
 
 void note(HeadState& head, NoteLevel level, std::string text) {
@@ -83,9 +96,6 @@ Step Head::handle(const Event& event, TimePoint now) {
         "Reconcile is the first event and comes once"
     );
     head.step = {};
-    // What most steps need, in one allocation each.
-    head.step.facts.reserve(4);
-    head.step.commands.reserve(4);
     if (head.phase == RunPhase::Over) {
         return {};
     }

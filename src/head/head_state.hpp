@@ -86,6 +86,9 @@ struct HeadState {
 /// Adds a fact; returns how many there are then.
 std::uint64_t keep(HeadState& head, Fact fact);
 
+/// Adds a command that waits for so many facts.
+void act(HeadState& head, Action action, std::uint64_t after_facts);
+
 /// Adds a command that waits for nothing.
 void act(HeadState& head, Action action);
 

@@ -127,7 +127,10 @@ void NodeIndex::erase(std::uint32_t node, const std::vector<NodeState>& states) 
     std::move(at + 1, end, at);
     --block.size;
     if (block.size == 0) {
-        nodes.blocks.erase(place);
+        // The last one stays: some node will soon be of this class again.
+        if (nodes.blocks.size() > 1) {
+            nodes.blocks.erase(place);
+        }
     } else if (place + 1 != nodes.blocks.end() && block.size + (*(place + 1))->size <= Block::kRows / 2) {
         const Block& next = **(place + 1);
         std::copy_n(next.rows.begin(), next.size, block.rows.begin() + block.size);
@@ -136,9 +139,6 @@ void NodeIndex::erase(std::uint32_t node, const std::vector<NodeState>& states) 
         update_block(block, nodes.offered, states);
     } else {
         update_block(block, nodes.offered, states);
-    }
-    if (nodes.blocks.empty()) {
-        classes_.erase(entry);
     }
 }
 
@@ -152,8 +152,8 @@ std::vector<NodeIndex::Ranked> NodeIndex::ranked_classes(const Search& search) c
     }
     std::vector<Ranked> ranked;
     for (const auto& [key, nodes] : classes_) {
-        if (key.unshared < unshared || (demand.wants_devices() && !key.has_devices) ||
-            !offers_all(nodes.offered, demand)) {
+        if (nodes.blocks.front()->size == 0 || key.unshared < unshared ||
+            (demand.wants_devices() && !key.has_devices) || !offers_all(nodes.offered, demand)) {
             continue;
         }
         // Scarce things that the demand has no use for, fewest first: devices, custom resources.

@@ -95,6 +95,7 @@ class NodeIndex {
 
     struct NodeClass {
         std::vector<Kind> offered;
+        /// At least one. Empty only when no node is of this class now, and then the only one.
         std::vector<std::unique_ptr<Block>> blocks;
     };
 

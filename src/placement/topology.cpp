@@ -12,18 +12,20 @@ namespace {
 
 /// Moves cores of `source` to `taken` until it holds `wanted`, beginning at `start`, then from 0.
 void take_cores(const CoreSet& source, std::uint32_t start, std::size_t wanted, CoreSet& taken) {
-    const std::vector<std::uint32_t> cores = (source - taken).list();
-    const auto middle = std::lower_bound(cores.begin(), cores.end(), start) - cores.begin();
-    const std::size_t have = taken.size();
-    const std::size_t count = std::min(cores.size(), wanted > have ? wanted - have : 0);
-    for (std::size_t i = 0; i < count; ++i) {
-        taken.insert(cores[(static_cast<std::size_t>(middle) + i) % cores.size()]);
-    }
+    const CoreSet cores = source - taken;
+    std::size_t have = taken.size();
+    const auto take_from = [&](std::uint32_t from) {
+        for (auto core = cores.next(from); core && have < wanted; core = cores.next(*core + 1)) {
+            have += taken.contains(*core) ? 0U : 1U;
+            taken.insert(*core);
+        }
+    };
+    take_from(start);
+    take_from(0);
 }
 
 std::uint32_t first_core(const CoreSet& cores) {
-    const std::vector<std::uint32_t> list = cores.list();
-    return list.empty() ? 0 : list.front();
+    return cores.next(0).value_or(0);
 }
 
 /// Gives every device a slice of its own: near cores first, then what is left of others.
@@ -41,15 +43,18 @@ void slice_cores(Topology& topology) {
     }
 }
 
-/// The NUMA node to take from: the fullest that has `wanted` free cores, else the emptiest.
-std::size_t choose_numa(const std::vector<std::size_t>& free, std::size_t wanted) {
+/// The NUMA node to take from: the one with the fewest cores of `left` that has `wanted`, else the
+/// one with the most.
+std::size_t choose_numa(const std::vector<CoreSet>& numa, const CoreSet& left, std::size_t wanted) {
     std::size_t best = 0;
-    for (std::size_t i = 1; i < free.size(); ++i) {
-        const bool suffices = free[i] >= wanted;
-        const bool best_suffices = free[best] >= wanted;
-        if (suffices != best_suffices ? suffices
-                                      : (suffices ? free[i] < free[best] : free[i] > free[best])) {
+    std::size_t best_has = (left & numa[0]).size();
+    for (std::size_t i = 1; i < numa.size(); ++i) {
+        const std::size_t has = (left & numa[i]).size();
+        const bool suffices = has >= wanted;
+        const bool best_suffices = best_has >= wanted;
+        if (suffices != best_suffices ? suffices : (suffices ? has < best_has : has > best_has)) {
             best = i;
+            best_has = has;
         }
     }
     return best;
@@ -102,11 +107,8 @@ CoreSet choose_cores(
     }
     for (std::size_t have = chosen.size(); have < count; have = chosen.size()) {
         const CoreSet left = free - chosen;
-        std::vector<std::size_t> left_on;
-        for (const CoreSet& numa : topology.numa) {
-            left_on.push_back((left & numa).size());
-        }
-        take_cores(left & topology.numa[choose_numa(left_on, count - have)], 0, count, chosen);
+        const std::size_t numa = choose_numa(topology.numa, left, count - have);
+        take_cores(left & topology.numa[numa], 0, count, chosen);
     }
     return chosen;
 }
