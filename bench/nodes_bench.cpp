@@ -65,17 +65,20 @@ int report_trial(double seconds, double rate) {
     return 0;
 }
 
-/// Reports like report_trial, then what the spec's `stop` waits for, and notes how long it took
-/// until it was told to stop.
+/// Reports so many times a second until SIGTERM comes, and notes when that was.
 int stop_trial(double rate, const fs::path& notes) {
-    constexpr double kWarmUp = 0.5;
-    report_trial(kWarmUp, rate);
-    const Clock::time_point asked = Clock::now();
-    trial::report({{"done", 1}});
-    while (!trial::should_stop() && seconds_since(asked) < 5) {
-        std::this_thread::sleep_for(std::chrono::microseconds{50});
+    sigset_t term;
+    sigemptyset(&term);
+    sigaddset(&term, SIGTERM);
+    ::sigprocmask(SIG_BLOCK, &term, nullptr);
+    const timespec interval{0, static_cast<long>(1e9 / rate)};
+    for (int step = 1; step < 60 * rate; ++step) {
+        trial::report(step, {{"loss", 1.0 / step}});
+        if (::sigtimedwait(&term, nullptr, &interval) == SIGTERM) {
+            break;
+        }
     }
-    std::ofstream(notes / trial::id()) << seconds_since(asked) << "\n";
+    std::ofstream(notes / trial::id()) << Clock::now().time_since_epoch().count() << "\n";
     return 0;
 }
 
@@ -124,33 +127,52 @@ std::optional<double> run(const fs::path& directory, const Job& job) {
     return took;
 }
 
-/// The reports of all trials, as the journal has them.
-double reports_kept(const fs::path& directory) {
+/// The sum and the largest of a column of `muster results`.
+struct Column {
+    double sum = 0;
+    double largest = 0;
+};
+
+Column column_of_results(const fs::path& directory, const std::string& name) {
     const fs::path table = directory / "results.csv";
     const std::string line = muster_program().string() + " results " +
                              (directory / "results" / "bench").string() + " --format csv > " +
                              table.string();
     if (std::system(line.c_str()) != 0) {  // NOLINT(concurrency-mt-unsafe)
-        return 0;
+        return {};
     }
     std::ifstream file(table);
     std::string row;
     std::getline(file, row);
-    const auto place_of = [](const std::string& heading, const std::string& name) {
-        const std::string before = heading.substr(0, heading.find(name));
-        return std::count(before.begin(), before.end(), ',');
-    };
-    const auto column = place_of(row, "reports");
-    double sum = 0;
+    const std::string before = row.substr(0, row.find(name));
+    const auto place = std::count(before.begin(), before.end(), ',');
+    Column column;
     while (std::getline(file, row)) {
         std::istringstream cells(row);
         std::string cell;
-        for (std::ptrdiff_t index = 0; index <= column; ++index) {
+        for (std::ptrdiff_t index = 0; index <= place; ++index) {
             std::getline(cells, cell, ',');
         }
-        sum += std::stod(cell);
+        column.sum += std::stod(cell);
+        column.largest = std::max(column.largest, std::stod(cell));
     }
-    return sum;
+    return column;
+}
+
+/// Rank 0 among the processes whose environment holds `mark`; 0 when it isn't there.
+pid_t rank_0(const std::string& mark) {
+    for (const auto& entry : fs::directory_iterator("/proc")) {
+        std::ifstream environment(entry.path() / "environ");
+        std::stringstream text;
+        text << environment.rdbuf();
+        std::string command;
+        std::ifstream(entry.path() / "comm") >> command;
+        if (command == "muster" && text.str().find(mark) != std::string::npos &&
+            text.str().find(std::string("OMPI_COMM_WORLD_RANK=0\0", 23)) != std::string::npos) {
+            return std::stoi(entry.path().filename().string());
+        }
+    }
+    return 0;
 }
 
 void bench_reports(const fs::path& directory) {
@@ -168,44 +190,65 @@ void bench_reports(const fs::path& directory) {
              .more = "metric: loss\nmode: min\n",
              .dedicated_head = true});
     if (took) {
-        const double kept = reports_kept(directory / "reports");
+        const double kept = column_of_results(directory / "reports", "reports").sum;
+        const double seconds = column_of_results(directory / "reports", "seconds").largest;
         std::printf(
-            "reports of three ranks into the journal: %.0f kept, %.0f a second (offered %.0f a "
-            "second for %.0f s; %.1f s in all)\n",
+            "reports of three ranks into the journal: %.0f kept in %.1f s, %.0f a second (54 "
+            "trials "
+            "that would make %.0f in %.0f s)\n",
             kept,
-            kept / std::max(kSeconds, *took),
-            kTrials * kRate,
-            kSeconds,
-            *took
+            seconds,
+            kept / seconds,
+            kTrials * kRate * kSeconds,
+            kSeconds
         );
     }
 }
 
-void bench_stop(const fs::path& directory) {
-    constexpr int kTrials = 162;
+/// Milliseconds from a SIGINT of rank 0 until each of 54 trials got its SIGTERM.
+std::vector<double> stop_once(const fs::path& directory) {
     const fs::path notes = directory / "notes";
+    fs::remove_all(notes);
     fs::create_directories(notes);
-    const std::string trial =
-        "command: [" + self().string() + ", trial, stop, \"1000\", " + notes.string() + "]";
-    const std::optional<double> took =
+    const std::string mark = "MUSTER_BENCH_MARK=" + directory.string();
+    ::setenv("MUSTER_BENCH_MARK", directory.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+    std::thread running([&] {
         run(directory / "stop",
             {.ranks = 4,
              .cpus = 18,
-             .trials = kTrials,
-             .trial = trial,
-             .more = "metric: loss\nmode: min\nstop: {done: \">= 1\"}\n",
+             .trials = 54,
+             .trial = "command: [" + self().string() + ", trial, stop, \"1000\", " +
+                      notes.string() + "]",
+             .more = "metric: loss\nmode: min\n",
              .dedicated_head = true});
-    if (!took) {
-        return;
+    });
+    std::this_thread::sleep_for(std::chrono::seconds{4});
+    const pid_t head = rank_0(mark);
+    const Clock::time_point asked = Clock::now();
+    if (head > 0) {
+        ::kill(head, SIGINT);
     }
+    running.join();
+    ::unsetenv("MUSTER_BENCH_MARK");  // NOLINT(concurrency-mt-unsafe)
     std::vector<double> milliseconds;
     for (const auto& entry : fs::directory_iterator(notes)) {
-        double seconds = 0;
-        std::ifstream(entry.path()) >> seconds;
-        milliseconds.push_back(seconds * 1000);
+        Clock::rep at = 0;
+        std::ifstream(entry.path()) >> at;
+        const Clock::duration since = Clock::duration{at} - asked.time_since_epoch();
+        milliseconds.push_back(std::chrono::duration<double, std::milli>(since).count());
+    }
+    return milliseconds;
+}
+
+void bench_stop(const fs::path& directory) {
+    std::vector<double> milliseconds;
+    for (int round = 0; round < 4; ++round) {
+        for (const double each : stop_once(directory)) {
+            milliseconds.push_back(each);
+        }
     }
     std::printf(
-        "from the report that meets `stop` to the stop, 54 trials reporting 1,000 times a second: "
+        "from ^C to a trial's SIGTERM, 54 trials on three ranks that report 1,000 times a second: "
         "median %.2f ms, 99th percentile %.2f ms (%zu stops)\n",
         quantile(milliseconds, 0.5),
         quantile(milliseconds, 0.99),

@@ -45,6 +45,36 @@ TEST(ExperimentClockTest, TimeStandsStillWhileTheLoopWasStopped) {
     EXPECT_EQ(clock.advance(61s, 1s), TimePoint{1500ms});
 }
 
+TEST(ExperimentClockTest, TheGapIsWhatWasLeftOut) {
+    ExperimentClock clock(TimePoint{0s}, 0s);
+
+    clock.advance(60s, 500ms);
+    EXPECT_EQ(clock.gap(), 59s + 500ms);
+    clock.advance(61s, 1s);
+    EXPECT_EQ(clock.gap(), 0s);
+}
+
+TEST(HeldCommandsTest, ALeaseDoesNotWaitForTheDisk) {
+    HeldCommands held;
+    const Command start = send(0, 5);
+    const Command alive{Send{NodeId{0}, Alive{7}}, 0};
+    const Command abandon{Abandon{NodeId{0}}, 5};
+
+    EXPECT_EQ(held.hold_or_pass(start, 0), std::nullopt);
+    EXPECT_EQ(held.hold_or_pass(alive, 0), alive);
+    EXPECT_EQ(held.hold_or_pass(abandon, 0), abandon);
+}
+
+TEST(HeldCommandsTest, ALostNodeGetsNothingOfWhatWasHeld) {
+    HeldCommands held;
+    held.hold_or_pass(send(0, 5), 1);
+    held.hold_or_pass(send(1, 5), 1);
+
+    held.forget(NodeId{0});
+
+    EXPECT_EQ(held.release(9), (std::vector<Command>{send(1, 5)}));
+}
+
 TEST(HeldCommandsTest, NothingGoesToANodeBeforeTheEpochIsOnDisk) {
     HeldCommands held;
 
