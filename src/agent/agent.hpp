@@ -30,7 +30,7 @@ struct AgentOptions {
     std::string run_dir;
     /// The report socket of this node.
     std::string socket_path;
-    /// How often to say Heartbeat; 0 is never (one process: nobody listens).
+    /// How often to say Heartbeat, from Hello on; 0 is never (one process: nobody listens).
     Duration heartbeat{0};
     /// Members are killed when no heartbeat that was sent within this time was answered: the head
     /// may then start their trials elsewhere. Shorter than the head's lease by what killing takes;

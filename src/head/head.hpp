@@ -15,11 +15,11 @@
 //
 // Nodes on which everything fails. A node where at least three trials failed in a row, while others
 // worked elsewhere (track_record.hpp has the exact rule), is set aside: nothing new is placed
-// there, what runs there goes on, and the trials of that row run again elsewhere as if they had not
-// failed there. It is taken back when most of them fail elsewhere too, when something that waits
-// could run nowhere else, and when it comes anew. What can't be done without, the last node among
-// them, is never set aside; nor again, once it was taken back as needed, before some node joins. So
-// nothing goes round in circles.
+// there, what runs there goes on, and the trials that failed there, in that row and later, run
+// again elsewhere as if they had not. It is taken back when most of them fail elsewhere too, when
+// something that waits could run nowhere else, and when it comes anew. What can't be done without,
+// the last node among them, is never set aside; nor again, once it was taken back as needed, before
+// some node joins. So nothing goes round in circles.
 //
 // When nothing works. If nothing ever worked in this experiment, and of the trials started in this
 // run the first N have all failed for good, the run ends as NothingWorks, unless it is to keep

@@ -113,15 +113,35 @@ void reopen(HeadState& head, TrialId id, std::uint32_t failures, TimePoint now) 
     }
 }
 
-/// False when the node can't be done without.
-bool set_aside(HeadState& head, NodeId node, TimePoint now) {
-    const Streak streak = head.record.streak(node);
-    std::vector<TrialId> reopened;
+/// The trials of a streak that may run again.
+std::vector<TrialId> reopenable(const HeadState& head, const Streak& streak) {
+    std::vector<TrialId> trials;
     for (const auto& entry : streak.trials) {
         if (head.record.may_reopen(entry.first)) {
-            reopened.push_back(entry.first);
+            trials.push_back(entry.first);
         }
     }
+    return trials;
+}
+
+/// What failed on a node that is, from now on or already, set aside.
+void reopen_all(
+    HeadState& head,
+    NodeId node,
+    const Streak& streak,
+    const std::vector<TrialId>& trials,
+    TimePoint now
+) {
+    head.record.set_aside(node, trials);
+    for (const TrialId id : trials) {
+        reopen(head, id, streak.trials.at(id), now);
+    }
+}
+
+/// False when the node can't be done without.
+bool set_aside(HeadState& head, NodeId node, TimePoint now) {
+    const Streak streak = *head.record.streak(node);
+    const std::vector<TrialId> reopened = reopenable(head, streak);
     const bool is_last = head.record.aside().size() + 1 >= head.nodes.count();
     if (!is_last) {
         head.cluster.set_aside(node, true);
@@ -131,7 +151,6 @@ bool set_aside(HeadState& head, NodeId node, TimePoint now) {
         head.record.excuse(node);
         return false;
     }
-    head.record.set_aside(node, reopened);
     note(
         head,
         NoteLevel::Warning,
@@ -147,10 +166,22 @@ bool set_aside(HeadState& head, NodeId node, TimePoint now) {
             with_output(streak.last_failure.last_lines)
         )
     );
-    for (const TrialId id : reopened) {
-        reopen(head, id, streak.trials.at(id), now);
-    }
+    reopen_all(head, node, streak, reopened, now);
     return true;
+}
+
+/// What still ran on a node when it was set aside, and failed there since.
+bool reopen_late_failures(HeadState& head, TimePoint now) {
+    std::vector<std::pair<NodeId, Streak>> late;
+    for (const NodeId node : head.record.aside()) {
+        if (const Streak* streak = head.record.streak(node)) {
+            late.emplace_back(node, *streak);
+        }
+    }
+    for (const auto& [node, streak] : late) {
+        reopen_all(head, node, streak, reopenable(head, streak), now);
+    }
+    return !late.empty();
 }
 
 void use_again(HeadState& head, NodeId node, std::string_view why) {
@@ -187,7 +218,7 @@ bool judge_nodes(HeadState& head, TimePoint now) {
     if (head.phase != RunPhase::Going) {
         return false;
     }
-    bool changed = false;
+    bool changed = reopen_late_failures(head, now);
     while (const std::optional<NodeId> suspect = head.record.suspect()) {
         changed = set_aside(head, *suspect, now) || changed;
     }

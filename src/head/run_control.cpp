@@ -195,6 +195,8 @@ void end_run(HeadState& head, RunEnded ended, StopKind kind, TimePoint now) {
     const RunEnd end = ended.end;
     head.ending = std::move(ended);
     head.phase = RunPhase::Ending;
+    head.start_by = kNever;
+    head.give_up_at = kNever;
     const bool goes_on = end == RunEnd::Interrupted || end == RunEnd::NothingWorks;
     const TrialState becomes = goes_on                     ? TrialState::Pending
                                : end == RunEnd::TimeBudget ? TrialState::Stopped

@@ -59,7 +59,15 @@ bool TrackRecord::is_suspect(const Streak& streak) const {
     return worked > 0 && std::pow(rate, static_cast<double>(streak.trials.size())) <= kSuspicious;
 }
 
+const Streak* TrackRecord::streak(NodeId node) const {
+    const auto found = streaks_.find(node);
+    return found == streaks_.end() ? nullptr : &found->second;
+}
+
 std::optional<NodeId> TrackRecord::suspect() const {
+    if (worked_ == 0) {
+        return std::nullopt;
+    }
     for (const NodeId node : long_streaks_) {
         if (aside_.count(node) == 0 && excused_.count(node) == 0 && is_suspect(streaks_.at(node))) {
             return node;
@@ -80,7 +88,7 @@ bool TrackRecord::may_reopen(TrialId trial) const {
 void TrackRecord::set_aside(NodeId node, const std::vector<TrialId>& reopened) {
     end_streak(node);
     aside_.insert(node);
-    retrials_[node] = {};
+    retrials_.try_emplace(node);
     for (const TrialId trial : reopened) {
         retried_[trial] = node;
         ++reopened_[trial];

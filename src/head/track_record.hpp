@@ -56,12 +56,13 @@ class TrackRecord {
 
     /// A node that is to be set aside, if there is one.
     std::optional<NodeId> suspect() const;
-    /// REQUIRES: it has one.
-    const Streak& streak(NodeId node) const { return streaks_.at(node); }
+    /// nullptr when nothing failed on the node since something worked there.
+    const Streak* streak(NodeId node) const;
     /// The node can't be done without: it is not suspected again before some node joins.
     void excuse(NodeId node);
 
-    /// The node is set aside; each of `reopened` runs again elsewhere.
+    /// The node is set aside, or was already; each of `reopened` runs again elsewhere. Its streak
+    /// is over.
     void set_aside(NodeId node, const std::vector<TrialId>& reopened);
     /// Whether the trial may be reopened once more; a few times are enough for all bad nodes.
     bool may_reopen(TrialId trial) const;

@@ -128,6 +128,21 @@ TEST(BadNodeTest, WhatFailedThereRunsAgainElsewhereAsIfItHadNot) {
     EXPECT_EQ(test.actions<Leave>(), (std::vector<Leave>{{RunEnd::Finished, ""}}));
 }
 
+TEST(BadNodeTest, WhatFailsThereLaterRunsAgainElsewhereToo) {
+    HeadCase test = three_failed_on_node_1(5);
+    test.trial_ends(0);
+    ASSERT_EQ(trial_on(test, kNode1), 4U);
+
+    end_on(test, kNode1, kExit1);
+
+    EXPECT_EQ(test.state(4), TrialState::Pending);
+    EXPECT_EQ(test.head.summary().failures, 0U);
+    for (int again = 0; again < 4; ++again) {
+        end_on(test, kNode0, {});
+    }
+    EXPECT_EQ(test.head.summary().completed, 5U);
+}
+
 TEST(BadNodeTest, FailuresOfTrialsThatRunAgainAnywayAreForgivenToo) {
     ExperimentSpec retrying = spec();
     retrying.failures.max_failures = 1;

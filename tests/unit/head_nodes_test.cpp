@@ -213,6 +213,20 @@ TEST(HeadNodesTest, WithAWaitThatEndsTheRunIsInterrupted) {
     EXPECT_EQ(test.actions<Leave>().front().end, RunEnd::Interrupted);
 }
 
+TEST(HeadNodesTest, ARunThatEndsAwaitsNothingElse) {
+    ExperimentSpec mixed = spec();
+    mixed.resources = {
+        {{{"index", {0}}}, {}}, {{}, {{{.cpu = Amount::whole(1), .gpu = Amount::whole(1)}}}}};
+    HeadCase test(mixed, 2, {.expected_nodes = 2, .wait_for_nodes = seconds{10}});
+    test.begin_with({make_node("n0", 1), make_node("n1", 1, 1)});
+    test.handle(NodeLost{kNode1, "its connection was reset"});
+    EXPECT_EQ(test.head.next_deadline(), test.now + seconds{10});
+
+    test.handle(CancelRequested{RunEnd::Cancelled, false, "cancelled"});
+
+    EXPECT_EQ(test.head.next_deadline(), kNever);
+}
+
 TEST(HeadNodesTest, ANodeLostWhileTheRunEndsHoldsNothingUp) {
     HeadCase test = two_nodes(4);
     test.handle(CancelRequested{RunEnd::Cancelled, false, "cancelled"});
