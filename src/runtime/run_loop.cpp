@@ -263,7 +263,7 @@ void RunLoop::carry_out(Command command) {
         Overloaded{
             [&](Send& message) { send(message); },
             [&](const Ask& ask) { ask_searcher(ask); },
-            [&](const Abandon& lost) { abandon(lost.node); },
+            [&](const Abandon& lost) { abandon(lost); },
             // Random and grid search learn nothing from how trials end.
             [](const Tell&) {},
             [&](const Note& note) { parts_.observer.on_note(note.level, note.text); },
@@ -283,10 +283,10 @@ void RunLoop::send(Send& send) {
     }
 }
 
-void RunLoop::abandon(NodeId node) {
-    held_.forget(node);
+void RunLoop::abandon(const Abandon& lost) {
+    held_.forget(lost.node);
     if (parts_.team != nullptr) {
-        parts_.team->abandon(node);
+        parts_.team->abandon(lost);
     }
 }
 

@@ -88,7 +88,7 @@ class RunLoop : private HeadLine {
     void tell_head(const Event& event);
     void carry_out(Command command);
     void send(Send& send);
-    void abandon(NodeId node);
+    void abandon(const Abandon& lost);
     void ask_searcher(const Ask& ask);
     void request_end(RunEnd end, bool at_once, std::string reason);
 

@@ -50,10 +50,13 @@ void Team::send(NodeId node, ToAgent message) {
     post_.send(rank_of_.at(node.value), std::move(message));
 }
 
-void Team::abandon(NodeId node) {
-    const std::uint32_t rank = rank_of_.at(node.value);
-    if (rank != kHeadRank) {
-        post_.forget(rank);
+void Team::abandon(const Abandon& lost) {
+    const std::uint32_t rank = rank_of_.at(lost.node.value);
+    if (rank == kHeadRank) {
+        return;
+    }
+    post_.forget(rank);
+    if (session_of_[rank] <= lost.incarnation) {
         transport_.abandon(rank);
         reached_.erase(std::remove(reached_.begin(), reached_.end(), rank), reached_.end());
         lost_any_ = true;
@@ -95,6 +98,7 @@ std::vector<Event> Team::receive(bool with_bulk) {
         if (node == node_of_.end()) {
             continue;
         }
+        session_of_[heard.from] = heard.session;
         if (std::holds_alternative<Hello>(heard.message) &&
             std::count(reached_.begin(), reached_.end(), heard.from) == 0) {
             reached_.push_back(heard.from);

@@ -15,6 +15,7 @@
 
 #include "base/ids.hpp"
 #include "base/time.hpp"
+#include "protocol/commands.hpp"
 #include "protocol/events.hpp"
 #include "runtime/post.hpp"
 #include "runtime/roll_call.hpp"
@@ -38,8 +39,9 @@ class Team {
 
     /// REQUIRES: not the local node.
     void send(NodeId node, ToAgent message);
-    /// As the command Abandon says.
-    void abandon(NodeId node);
+    /// Ends the sessions with the node up to that of the lost incarnation; a newer one may have
+    /// begun.
+    void abandon(const Abandon& lost);
 
     /// What has come in, and the nodes that are certainly gone. Reports and endings stay where they
     /// are, and hold their senders back, unless `with_bulk`. Sends what is to be sent.
@@ -69,6 +71,8 @@ class Team {
     HeadPost post_;
     std::vector<std::uint32_t> rank_of_;
     std::map<std::uint32_t, NodeId> node_of_;
+    /// The session in which each agent spoke last: its incarnation.
+    std::map<std::uint32_t, std::uint32_t> session_of_;
     /// Agents that are not abandoned.
     std::vector<std::uint32_t> reached_;
     std::optional<NodeId> local_;
