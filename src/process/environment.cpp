@@ -57,7 +57,6 @@ constexpr std::array kRemoved = {
     Rule{"SLURM_CPUS_PER_TASK", kStep},
     Rule{"SLURM_NTASKS*", kStep},
     Rule{"SLURM_NPROCS", kStep},
-    Rule{"SLURM_TASKS_PER_NODE", kStep},
     Rule{"SLURM_PROCID", kStep},
     Rule{"SLURM_LOCALID", kStep},
     Rule{"SLURM_NODEID", kStep},
@@ -69,11 +68,11 @@ constexpr std::array kRemoved = {
     Rule{"SLURM_SRUN_COMM_*", kStep},
     Rule{"SLURM_MPI_TYPE", kStep},
     Rule{"SLURM_PMIX*", kStep},
+    Rule{"SLURM_JOB_CPUS_PER_NODE_PACK_GROUP_*", kStep},
     Rule{"SLURM_TRES_PER_TASK", kStep},
     Rule{"SLURM_GPUS_PER_TASK", kStep},
     Rule{"SLURM_GPU_BIND", kStep},
     Rule{"SLURM_OVERCOMMIT", kStep},
-    Rule{"SLURM_OVERLAP", kStep},
     Rule{"SLURM_EXACT", kStep},
     Rule{"SLURM_WHOLE", kStep},
     Rule{"SLURM_KILL_BAD_EXIT", kStep},
@@ -96,16 +95,51 @@ constexpr std::array kRemoved = {
 };
 
 /// What belongs to a node rather than to the user.
-constexpr std::array<std::string_view, 9> kOfTheNode = {
+constexpr std::array<std::string_view, 11> kOfTheNode = {
     "TMPDIR",
     "HOSTNAME",
     "SLURMD_NODENAME",
+    "SLURM_CPUS_ON_NODE",
+    "SLURM_GPUS_ON_NODE",
     "CUDA_VISIBLE_DEVICES",
     "NVIDIA_VISIBLE_DEVICES",
     "HIP_VISIBLE_DEVICES",
     "ROCR_VISIBLE_DEVICES",
     "GPU_DEVICE_ORDINAL",
     "ZE_AFFINITY_MASK",
+};
+
+/// Lists of the job's nodes, and what each says of this node alone.
+enum class NodeFact { Name, One, Cpus };
+struct JobList {
+    std::string_view name;
+    NodeFact here;
+};
+constexpr std::array kJobLists = {
+    JobList{"SLURM_NODELIST", NodeFact::Name},
+    JobList{"SLURM_JOB_NODELIST", NodeFact::Name},
+    JobList{"SLURM_NNODES", NodeFact::One},
+    JobList{"SLURM_JOB_NUM_NODES", NodeFact::One},
+    JobList{"SLURM_TASKS_PER_NODE", NodeFact::Cpus},
+    JobList{"SLURM_JOB_CPUS_PER_NODE", NodeFact::Cpus},
+};
+constexpr std::string_view kNarrowed = "this node's part of the job, for launchers within a trial";
+
+/// Set unless it is set here.
+struct Default {
+    std::string_view name;
+    std::string_view value;
+    std::string_view why;
+};
+constexpr std::array kDefaults = {
+    // A Python that writes to a pipe holds its output back until it ends; no metric on stdout would
+    // ever stop such a trial.
+    Default{"PYTHONUNBUFFERED", "1", "so that Python's output comes at once"},
+    // Open MPI's mpirun binds its ranks to the node's first cores, whatever cores the trial has.
+    Default{
+        "OMPI_MCA_hwloc_base_binding_policy",
+        "none",
+        "so that an mpirun stays on the trial's cores"},
 };
 
 bool matches(std::string_view pattern, std::string_view name) {
@@ -176,6 +210,59 @@ std::optional<std::string> why_removed(
     return std::nullopt;
 }
 
+/// What the list says of the node whose environment this is; nothing when that can't be told.
+std::string_view value_here(const JobList& list, const EnvironmentList& environment) {
+    switch (list.here) {
+        case NodeFact::Name:
+            return find_value(environment, "SLURMD_NODENAME");
+        case NodeFact::One:
+            return "1";
+        case NodeFact::Cpus:
+            return find_value(environment, "SLURM_CPUS_ON_NODE");
+    }
+    return {};
+}
+
+void set_value(EnvironmentList& environment, std::string_view name, std::string_view value) {
+    std::string entry = std::string(name) + "=" + std::string(value);
+    for (std::string& other : environment) {
+        if (name_of(other) == name) {
+            other = std::move(entry);
+            return;
+        }
+    }
+    environment.push_back(std::move(entry));
+}
+
+void remove(EnvironmentList& environment, std::string_view name) {
+    environment.erase(
+        std::remove_if(
+            environment.begin(),
+            environment.end(),
+            [&](const std::string& entry) { return name_of(entry) == name; }
+        ),
+        environment.end()
+    );
+}
+
+void narrow_job_lists(EnvironmentList& base, const EnvironmentOptions& options) {
+    // Elsewhere than on one of the job's nodes, as in salloc's shell, they mean what they say.
+    if (find_value(base, "SLURM_JOB_ID").empty() || find_value(base, "SLURMD_NODENAME").empty()) {
+        return;
+    }
+    for (const JobList& list : kJobLists) {
+        if (matches_any(options.drop, list.name) || matches_any(options.keep, list.name)) {
+            continue;
+        }
+        const std::string value(value_here(list, base));
+        if (value.empty()) {
+            remove(base, list.name);
+        } else {
+            set_value(base, list.name, value);
+        }
+    }
+}
+
 void set_path(EnvironmentList& environment, const std::string& directory) {
     if (directory.empty()) {
         return;
@@ -198,6 +285,25 @@ bool has(const EnvironmentList& environment, std::string_view name) {
     });
 }
 
+bool is_job_list(std::string_view name) {
+    return std::any_of(kJobLists.begin(), kJobLists.end(), [&](const JobList& list) {
+        return list.name == name;
+    });
+}
+
+/// Why a variable has another value than here.
+std::string_view why_set(std::string_view name) {
+    if (is_job_list(name)) {
+        return kNarrowed;
+    }
+    for (const Default& value : kDefaults) {
+        if (value.name == name) {
+            return value.why;
+        }
+    }
+    return "so that trials find muster";
+}
+
 std::map<std::string, std::string> as_map(const EnvironmentList& environment) {
     std::map<std::string, std::string> map;
     for (const std::string& entry : environment) {
@@ -218,11 +324,12 @@ trial_base_environment(const EnvironmentList& environment, const EnvironmentOpti
             base.push_back(entry);
         }
     }
+    narrow_job_lists(base, options);
     set_path(base, options.muster_directory);
-    // A Python that writes to a pipe holds its output back until it ends; no metric on stdout would
-    // ever stop such a trial.
-    if (!has(environment, "PYTHONUNBUFFERED") && !matches_any(options.drop, "PYTHONUNBUFFERED")) {
-        base.emplace_back("PYTHONUNBUFFERED=1");
+    for (const Default& value : kDefaults) {
+        if (!has(environment, value.name) && !matches_any(options.drop, value.name)) {
+            set_value(base, value.name, value.value);
+        }
     }
     return base;
 }
@@ -238,20 +345,15 @@ environment_changes(const EnvironmentList& environment, const EnvironmentOptions
         const auto kept = after.find(name);
         if (kept == after.end()) {
             const std::optional<std::string> why = why_removed(name, options, own);
-            changes.push_back({name, value, std::nullopt, why.value_or("")});
+            changes.push_back({name, value, std::nullopt, why.value_or(std::string(why_set(name)))}
+            );
         } else if (kept->second != value) {
-            changes.push_back({name, value, kept->second, "so that trials find muster"});
+            changes.push_back({name, value, kept->second, std::string(why_set(name))});
         }
     }
     for (const auto& [name, value] : after) {
         if (before.count(name) == 0) {
-            const bool path = name == "PATH";
-            changes.push_back(
-                {name,
-                 std::nullopt,
-                 value,
-                 path ? "so that trials find muster" : "so that Python's output comes at once"}
-            );
+            changes.push_back({name, std::nullopt, value, std::string(why_set(name))});
         }
     }
     std::sort(changes.begin(), changes.end(), [](const auto& left, const auto& right) {
@@ -269,6 +371,18 @@ EnvironmentList with_node_values(const EnvironmentList& base, const EnvironmentL
         return !of_the_node(e);
     });
     std::copy_if(node.begin(), node.end(), std::back_inserter(result), of_the_node);
+    for (const JobList& list : kJobLists) {
+        const std::string_view said = find_value(base, list.name);
+        if (said.empty() || said != value_here(list, base)) {
+            continue;
+        }
+        const std::string value(value_here(list, node));
+        if (value.empty()) {
+            remove(result, list.name);
+        } else {
+            set_value(result, list.name, value);
+        }
+    }
     return result;
 }
 

@@ -40,6 +40,10 @@ struct EnvironmentChange {
 };
 
 /// The environment that trials start from. Order is kept; what is new comes last.
+///
+/// On a node of a Slurm job the variables that list the job's nodes (SLURM_NODELIST,
+/// SLURM_TASKS_PER_NODE, …) say this node alone: an mpirun within a trial takes them for what it
+/// may use, and fails without.
 EnvironmentList
 trial_base_environment(const EnvironmentList& environment, const EnvironmentOptions& options);
 
@@ -48,7 +52,8 @@ std::vector<EnvironmentChange>
 environment_changes(const EnvironmentList& environment, const EnvironmentOptions& options);
 
 /// `base`, which came from another node, with this node's own values of what belongs to a node:
-/// TMPDIR, HOSTNAME, SLURMD_NODENAME and the masks of devices. What this node lacks is removed.
+/// TMPDIR, HOSTNAME, SLURMD_NODENAME, Slurm's word on the node's CPUs and GPUs, and the masks of
+/// devices. What this node lacks is removed. Lists of nodes that say one node say this one.
 EnvironmentList with_node_values(const EnvironmentList& base, const EnvironmentList& node);
 
 /// This process's environment as a list.

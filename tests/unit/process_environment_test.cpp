@@ -9,6 +9,11 @@ namespace muster {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::IsSupersetOf;
+
+/// What trials get unless it is set, for tests that are about something else.
+constexpr const char* kPython = "PYTHONUNBUFFERED=1";
+constexpr const char* kBinding = "OMPI_MCA_hwloc_base_binding_policy=none";
 
 TEST(EnvironmentTest, WhatLaunchersSetForTheRankGoes) {
     const EnvironmentList base = trial_base_environment(
@@ -30,11 +35,12 @@ TEST(EnvironmentTest, WhatLaunchersSetForTheRankGoes) {
          "SLURM_NODEID=0",
          "SLURM_STEP_ID=0",
          "SLURM_STEPID=0",
-         "PYTHONUNBUFFERED=1"},
+         kPython,
+         kBinding},
         {}
     );
 
-    EXPECT_THAT(base, ElementsAre("PYTHONUNBUFFERED=1"));
+    EXPECT_THAT(base, ElementsAre(kPython, kBinding));
 }
 
 TEST(EnvironmentTest, WhatSiteAndUserSetStays) {
@@ -49,8 +55,9 @@ TEST(EnvironmentTest, WhatSiteAndUserSetStays) {
         "NCCL_DEBUG=INFO",
         "SLURM_CONF=/etc/slurm.conf",
         "SLURM_JOB_ID=7",
-        "SLURM_JOB_NODELIST=n[1-4]",
+        "SLURM_OVERLAP=1",
         "EMPTY=",
+        "OMPI_MCA_hwloc_base_binding_policy=core",
         "PYTHONUNBUFFERED="};
 
     EXPECT_EQ(trial_base_environment(environment, {}), environment);
@@ -62,19 +69,20 @@ TEST(EnvironmentTest, WhatMusterSetForItselfGoesByName) {
             {"OMPI_MCA_pml=ob1",
              "OMPI_MCA_btl=self",
              "MUSTER_OWN_VARIABLES=OMPI_MCA_pml:FI_X",
-             "PYTHONUNBUFFERED=1"},
+             kPython,
+             kBinding},
             {}
         ),
-        ElementsAre("OMPI_MCA_btl=self", "PYTHONUNBUFFERED=1")
+        ElementsAre("OMPI_MCA_btl=self", kPython, kBinding)
     );
 }
 
 TEST(EnvironmentTest, ARunWithinATrialDoesNotPassTheOuterTrialOn) {
     EXPECT_THAT(
         trial_base_environment(
-            {"MUSTER_SOCKET=/x", "MUSTER_CHECKPOINT=/c", "MUSTER_MINE=1", "PYTHONUNBUFFERED=1"}, {}
+            {"MUSTER_SOCKET=/x", "MUSTER_CHECKPOINT=/c", "MUSTER_MINE=1", kPython, kBinding}, {}
         ),
-        ElementsAre("MUSTER_MINE=1", "PYTHONUNBUFFERED=1")
+        ElementsAre("MUSTER_MINE=1", kPython, kBinding)
     );
 }
 
@@ -83,7 +91,7 @@ TEST(EnvironmentTest, KeepAndDropOverrideTheList) {
         trial_base_environment(
             {"SLURM_PROCID=1", "PMI_RANK=1", "PMI_SIZE=2", "HOME=/h", "AWS_KEY=k", "AWS_ID=i"},
             {.keep = {"SLURM_PROCID", "PMI_*"},
-             .drop = {"PMI_SIZE", "AWS_*", "PYTHONUNBUFFERED"},
+             .drop = {"PMI_SIZE", "AWS_*", "PYTHONUNBUFFERED", "OMPI_MCA_hwloc*"},
              .muster_directory = ""}
         ),
         ElementsAre("SLURM_PROCID=1", "PMI_RANK=1", "HOME=/h")
@@ -113,6 +121,11 @@ TEST(EnvironmentTest, ChangesSayWhy) {
     EXPECT_THAT(
         changes,
         ElementsAre(
+            EnvironmentChange{
+                "OMPI_MCA_hwloc_base_binding_policy",
+                std::nullopt,
+                "none",
+                "so that an mpirun stays on the trial's cores"},
             EnvironmentChange{"PATH", "/bin", "/bin:/m", "so that trials find muster"},
             EnvironmentChange{
                 "PMI_RANK",
@@ -124,6 +137,72 @@ TEST(EnvironmentTest, ChangesSayWhy) {
             EnvironmentChange{"SECRET", "s", std::nullopt, "drop_env"}
         )
     );
+}
+
+const EnvironmentList kJobOfThree = {
+    "SLURM_JOB_ID=7",
+    "SLURMD_NODENAME=n1",
+    "SLURM_CPUS_ON_NODE=8",
+    "SLURM_NODELIST=n[1-3]",
+    "SLURM_JOB_NODELIST=n[1-3]",
+    "SLURM_NNODES=3",
+    "SLURM_JOB_NUM_NODES=3",
+    "SLURM_TASKS_PER_NODE=1(x3)",
+    "SLURM_JOB_CPUS_PER_NODE=8,4,8"};
+
+TEST(EnvironmentTest, TheJobsNodesAreThisNodeAlone) {
+    EXPECT_THAT(
+        trial_base_environment(kJobOfThree, {}),
+        ElementsAre(
+            "SLURM_JOB_ID=7",
+            "SLURMD_NODENAME=n1",
+            "SLURM_CPUS_ON_NODE=8",
+            "SLURM_NODELIST=n1",
+            "SLURM_JOB_NODELIST=n1",
+            "SLURM_NNODES=1",
+            "SLURM_JOB_NUM_NODES=1",
+            "SLURM_TASKS_PER_NODE=8",
+            "SLURM_JOB_CPUS_PER_NODE=8",
+            kPython,
+            kBinding
+        )
+    );
+}
+
+TEST(EnvironmentTest, TheJobsNodesAreThoseOfTheTrialsNode) {
+    EXPECT_THAT(
+        with_node_values(
+            trial_base_environment(kJobOfThree, {}), {"SLURMD_NODENAME=n2", "SLURM_CPUS_ON_NODE=4"}
+        ),
+        IsSupersetOf(
+            {"SLURMD_NODENAME=n2",
+             "SLURM_CPUS_ON_NODE=4",
+             "SLURM_NODELIST=n2",
+             "SLURM_JOB_NODELIST=n2",
+             "SLURM_NNODES=1",
+             "SLURM_JOB_NUM_NODES=1",
+             "SLURM_TASKS_PER_NODE=4",
+             "SLURM_JOB_CPUS_PER_NODE=4"}
+        )
+    );
+}
+
+TEST(EnvironmentTest, TheJobsNodesStayWhenTheUserKeepsThem) {
+    const EnvironmentList base = trial_base_environment(
+        kJobOfThree, {.keep = {"SLURM_JOB_NODELIST"}, .drop = {}, .muster_directory = ""}
+    );
+
+    EXPECT_THAT(
+        with_node_values(base, {"SLURMD_NODENAME=n2", "SLURM_CPUS_ON_NODE=4"}),
+        IsSupersetOf({"SLURM_JOB_NODELIST=n[1-3]", "SLURM_NODELIST=n2"})
+    );
+}
+
+TEST(EnvironmentTest, ElsewhereThanOnTheJobsNodesTheirListStays) {
+    const EnvironmentList environment = {
+        "SLURM_JOB_ID=7", "SLURM_NODELIST=n[1-3]", "SLURM_TASKS_PER_NODE=1(x3)", kPython, kBinding};
+
+    EXPECT_EQ(trial_base_environment(environment, {}), environment);
 }
 
 TEST(EnvironmentTest, NodeKeepsItsOwnValues) {
