@@ -49,7 +49,7 @@ class Trials {
 
     /// So many failures of the trial count no more, and if it has Failed it is Pending again.
     /// REQUIRES: it has so many.
-    void forgive(TrialId id, std::uint32_t failures);
+    void forgive(TrialId id, std::uint32_t forgiven);
 
     std::uint64_t failures = 0;
 
