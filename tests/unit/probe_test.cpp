@@ -112,11 +112,53 @@ TEST(ProbeTest, ALaunchersBindingIsNotTheNodesShare) {
     options.environment = Environment{{.name = "OMPI_COMM_WORLD_RANK", .value = "0"}};
     EXPECT_EQ(probed(options).cpu, Amount::whole(6));
 
-    options.environment = Environment{{.name = "SLURM_CPU_BIND_TYPE", .value = "mask_cpu:"}};
+    options.environment = Environment{
+        {.name = "SLURM_STEP_ID", .value = "0"},
+        {.name = "SLURM_CPU_BIND_TYPE", .value = "mask_cpu:"}};
     EXPECT_EQ(probed(options).cpu, Amount::whole(6));
 
-    options.environment = Environment{{.name = "SLURM_CPU_BIND_TYPE", .value = "none"}};
+    options.environment = Environment{
+        {.name = "SLURM_STEP_ID", .value = "0"},
+        {.name = "PMIX_RANK", .value = "0"},
+        {.name = "SLURM_CPU_BIND_TYPE", .value = "none"}};
     EXPECT_EQ(probed(options).cpu, Amount::whole(1));
+}
+
+void write_process(
+    const FakeRoot& root,
+    const std::string& pid,
+    const std::string& parent,
+    const std::string& cpus,
+    const std::string& variable
+) {
+    root.write(
+        "/proc/" + pid + "/status",
+        "Name:\tx\nPPid:\t" + parent + "\nCpus_allowed_list:\t" + cpus + "\n"
+    );
+    root.write("/proc/" + pid + "/environ", "HOME=/h" + std::string(1, '\0') + variable + "=0");
+}
+
+TEST(ProbeTest, AMaskSetOnMpirunOnPurposeIsTheNodesShare) {
+    const FakeRoot root;
+    write_process(root, "self", "20", "0", "OMPI_COMM_WORLD_RANK");
+    write_process(root, "20", "10", "0", "OMPI_COMM_WORLD_RANK");
+    write_process(root, "10", "1", "0-3", "SLURM_PROCID");
+    ProbeOptions options = options_for(root, "core:8 pu:1");
+    options.affinity = std::vector<std::uint32_t>{0};
+    options.environment = Environment{{.name = "OMPI_COMM_WORLD_RANK", .value = "0"}};
+
+    EXPECT_EQ(probed(options).cpu, Amount::whole(4));
+}
+
+TEST(ProbeTest, ALauncherOutsideTheCgroupSaysNothingAboutIt) {
+    const FakeRoot root;
+    write_unified_cgroup(root, "cpuset.cpus.effective", "2-7\n");
+    write_process(root, "self", "10", "2", "PMI_RANK");
+    write_process(root, "10", "1", "0-1", "HOST");
+    ProbeOptions options = options_for(root, "core:8 pu:1");
+    options.environment = Environment{{.name = "PMI_RANK", .value = "0"}};
+
+    EXPECT_EQ(probed(options).cpu, Amount::whole(6));
 }
 
 TEST(ProbeTest, ACoreOfWhichOneThreadIsAllowedCountsWithThatThread) {
@@ -311,6 +353,145 @@ TEST(ProbeTest, TheMaskChoosesAmongTheGpusAndMeansNothingWithoutAny) {
     const Result<NodeInventory> node = probe_node(options);
     ASSERT_FALSE(node.ok());
     EXPECT_THAT(node.error().message, HasSubstr("CUDA_VISIBLE_DEVICES=\"0-3\""));
+}
+
+/// A node with so many GPUs, in a step of a Slurm job.
+class SlurmDevices {
+  public:
+    explicit SlurmDevices(int gpus) {
+        for (int index = 0; index < gpus; ++index) {
+            root_.write("/dev/nvidia" + std::to_string(index), "");
+        }
+    }
+
+    std::vector<std::string> labels(Environment environment) const {
+        environment.push_back({.name = "SLURM_JOB_ID", .value = "7"});
+        environment.push_back({.name = "SLURM_STEP_ID", .value = "0"});
+        ProbeOptions options = options_for(root_, "core:2 pu:1");
+        options.environment = std::move(environment);
+        std::vector<std::string> labels;
+        for (const Device& device : probed(options).devices) {
+            labels.push_back(device.label);
+        }
+        return labels;
+    }
+
+  private:
+    FakeRoot root_;
+};
+
+TEST(ProbeTest, SlurmsGpusOfTheStepAreTaken) {
+    // --gres=gpu:2, the second job on the node.
+    EXPECT_THAT(
+        SlurmDevices(4).labels(
+            {{.name = "CUDA_VISIBLE_DEVICES", .value = "2,3"},
+             {.name = "SLURM_STEP_GPUS", .value = "2,3"},
+             {.name = "SLURM_GPUS_ON_NODE", .value = "2"},
+             {.name = "SLURM_JOB_GPUS", .value = "2,3"}}
+        ),
+        ElementsAre("2", "3")
+    );
+}
+
+TEST(ProbeTest, UnevenNodesHaveTheirOwnGpusAndNotThoseOfTheFirst) {
+    // --gpus=6 over nodes of four and two.
+    EXPECT_THAT(
+        SlurmDevices(2).labels(
+            {{.name = "CUDA_VISIBLE_DEVICES", .value = "0,1"},
+             {.name = "SLURM_STEP_GPUS", .value = "0,1"},
+             {.name = "SLURM_GPUS_ON_NODE", .value = "2"},
+             {.name = "SLURM_JOB_GPUS", .value = "0,1,2,3"}}
+        ),
+        ElementsAre("0", "1")
+    );
+}
+
+TEST(ProbeTest, AMaskThatLeakedToANodeWithoutGpusShowsNone) {
+    // --exclusive without --gres.
+    EXPECT_THAT(
+        SlurmDevices(0).labels(
+            {{.name = "CUDA_VISIBLE_DEVICES", .value = "0,1,2,3"},
+             {.name = "SLURM_JOB_GPUS", .value = "0,1,2,3"}}
+        ),
+        IsEmpty()
+    );
+}
+
+TEST(ProbeTest, GpusThatSlurmGaveTheJobButNotTheStepAreNotTaken) {
+    // --exclusive without --gres, on nodes with GPUs.
+    EXPECT_THAT(
+        SlurmDevices(4).labels({{.name = "SLURM_JOB_GPUS", .value = "0,1,2,3"}}), IsEmpty()
+    );
+    EXPECT_THAT(
+        SlurmDevices(4).labels(
+            {{.name = "CUDA_VISIBLE_DEVICES", .value = "0,1,2,3"},
+             {.name = "SLURM_GPUS_ON_NODE", .value = "0"},
+             {.name = "SLURM_JOB_GPUS", .value = "0,1,2,3"}}
+        ),
+        IsEmpty()
+    );
+}
+
+TEST(ProbeTest, AStepWithoutAMaskHasTheGpusThatSlurmNames) {
+    EXPECT_THAT(
+        SlurmDevices(4).labels(
+            {{.name = "SLURM_STEP_GPUS", .value = "1,2"}, {.name = "SLURM_JOB_GPUS", .value = "0"}}
+        ),
+        ElementsAre("1", "2")
+    );
+}
+
+TEST(ProbeTest, GpusThatSlurmDoesNotKnowOfAreTheNodes) {
+    EXPECT_THAT(SlurmDevices(2).labels({}), ElementsAre("0", "1"));
+    EXPECT_THAT(
+        SlurmDevices(2).labels({{.name = "CUDA_VISIBLE_DEVICES", .value = "1"}}), ElementsAre("1")
+    );
+}
+
+TEST(ProbeTest, TheBatchShellsMaskIsItsNodesOwn) {
+    const FakeRoot root;
+    root.write("/dev/nvidia0", "");
+    root.write("/dev/nvidia1", "");
+    ProbeOptions options = options_for(root, "core:2 pu:1");
+    options.environment = Environment{
+        {.name = "SLURM_JOB_ID", .value = "7"},
+        {.name = "SLURM_JOB_GPUS", .value = "1"},
+        {.name = "CUDA_VISIBLE_DEVICES", .value = "1"}};
+
+    EXPECT_THAT(probed(options).devices, SizeIs(1));
+}
+
+TEST(ProbeTest, TheNodesNameIsSlurms) {
+    const FakeRoot root;
+    ProbeOptions options = options_for(root, "core:2 pu:1");
+    options.name.clear();
+    options.environment = Environment{{.name = "SLURMD_NODENAME", .value = "gpu07"}};
+
+    EXPECT_EQ(probed(options).name, "gpu07");
+}
+
+TEST(ProbeTest, RanksAndNumbersOfNodesMeanNothing) {
+    const FakeRoot root;
+    ProbeOptions options = options_for(root, "core:4 pu:1");
+    options.environment = Environment{
+        {.name = "SLURM_JOB_ID", .value = "7"},
+        {.name = "SLURM_NODEID", .value = "0"},
+        {.name = "SLURM_PROCID", .value = "0"},
+        {.name = "SLURM_JOB_CPUS_PER_NODE", .value = "2,1"},
+        {.name = "SLURM_TASKS_PER_NODE", .value = "1(x2)"}};
+
+    EXPECT_EQ(probed(options).cpu, Amount::whole(4));
+}
+
+TEST(ProbeTest, WithNeitherMemoryVariableTheNodesMemoryIsTheJobs) {
+    // --exclusive --mem=0.
+    const FakeRoot root;
+    root.write("/proc/meminfo", "MemTotal:       67108864 kB\n");
+    ProbeOptions options = options_for(root, "core:8 pu:1");
+    options.environment = Environment{
+        {.name = "SLURM_JOB_ID", .value = "7"}, {.name = "SLURM_CPUS_ON_NODE", .value = "8"}};
+
+    EXPECT_EQ(probed(options).memory_bytes, 64 * kGibibyte);
 }
 
 }  // namespace
