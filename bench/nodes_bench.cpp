@@ -70,7 +70,7 @@ int stop_trial(double rate, const fs::path& notes) {
     sigset_t term;
     sigemptyset(&term);
     sigaddset(&term, SIGTERM);
-    ::sigprocmask(SIG_BLOCK, &term, nullptr);
+    ::pthread_sigmask(SIG_BLOCK, &term, nullptr);
     const timespec interval{0, static_cast<long>(1e9 / rate)};
     for (int step = 1; step < 60 * rate; ++step) {
         trial::report(step, {{"loss", 1.0 / step}});
