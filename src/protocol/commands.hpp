@@ -44,7 +44,8 @@ struct Ask {
     friend bool operator==(const Ask&, const Ask&) = default;
 };
 
-/// Tell the searcher how a trial ended. Never sent for attempts that were lost.
+/// Tell the searcher how a trial ended. Never sent for attempts that were lost. A trial that runs
+/// again after it failed is told again: the later one counts.
 struct Tell {
     TrialId trial;
     TrialState state = TrialState::Completed;

@@ -193,6 +193,28 @@ TEST(AgentLeaseTest, NothingRunsOutBeforeTheHeadHasAnsweredHello) {
     EXPECT_EQ(agent.handle(AgentTick{}, at(seconds{145})), comes_anew(2));
 }
 
+TEST(AgentLeaseTest, LeavesWhenItIsNeverTakenIn) {
+    Agent agent = new_agent();
+
+    tick_until(agent, at(seconds{599}));
+
+    EXPECT_EQ(agent.handle(AgentTick{}, at(seconds{600})), (AgentCommands{LeaveNode{}}));
+    EXPECT_EQ(agent.next_deadline(), kNever);
+}
+
+TEST(AgentLeaseTest, ASetupReplacesTheOneBefore) {
+    Agent agent = new_agent();
+    agent.handle(HeadSaid{setup()}, at({}));
+    TrialSpec other;
+    other.time_limit = seconds{7};
+
+    agent.handle(HeadSaid{setup(other)}, at({}));
+    agent.handle(HeadSaid{start()}, at(seconds{1}));
+
+    tick_until(agent, at(seconds{7}));
+    EXPECT_EQ(agent.handle(AgentTick{}, at(seconds{8})), kill());
+}
+
 TEST(AgentLeaseTest, TimeInWhichItsLoopStoodStillCountsForTheLeaseAlone) {
     Agent agent = running_agent(setup({.time_limit = seconds{20}}));
     tick_until(agent, at(seconds{5}));

@@ -200,5 +200,35 @@ TEST(CoresTest, ManyCoresAreCountedBeyondOneWord) {
     EXPECT_EQ(node.cores(rest).back(), 199U);
 }
 
+TEST(CoresTest, SoAreThoseOfTheLargestNodes) {
+    OneNode node(logical_node("a", bundle("cpu=1000")));
+    node.start(group({"cpu=600"}));
+    const auto rest = node.start(group({"cpu=400"}));
+
+    EXPECT_EQ(node.cores(rest).front(), 600U);
+    EXPECT_EQ(node.cores(rest).back(), 999U);
+}
+
+TEST(CoreSetTest, SmallAndLargeSetsAreAlike) {
+    for (const std::size_t cores : {1U, 64U, 65U, 256U, 257U, 1000U}) {
+        const auto last = static_cast<std::uint32_t>(cores - 1);
+        CoreSet set(cores);
+        EXPECT_TRUE(set.empty());
+        EXPECT_EQ(set.next(0), std::nullopt);
+
+        set.insert(0);
+        set.insert(last);
+        CoreSet end(cores);
+        end.insert(last);
+
+        EXPECT_EQ(set.next(0), 0U);
+        EXPECT_EQ(set.next(last), last);
+        EXPECT_EQ(set.next(last + 1), std::nullopt);
+        EXPECT_EQ((set & end).list(), (Cores{last}));
+        EXPECT_EQ((set - end).empty(), cores == 1);
+        EXPECT_EQ(set.size(), cores == 1 ? 1U : 2U);
+    }
+}
+
 }  // namespace
 }  // namespace muster
