@@ -57,7 +57,7 @@ void Team::abandon(const Abandon& lost) {
     }
     post_.forget(rank);
     if (session_of_[rank] <= lost.incarnation) {
-        transport_.abandon(rank);
+        transport_.abandon(rank, lost.incarnation);
         reached_.erase(std::remove(reached_.begin(), reached_.end(), rank), reached_.end());
         lost_any_ = true;
     }

@@ -308,9 +308,10 @@ void Link::clear() {
     greeting_to_answer_ = false;
 }
 
-void Link::abandon() {
-    if (!broken_) {
+void Link::abandon(std::uint32_t session) {
+    if (!broken_ && session >= session_) {
         clear();
+        session_ = session;
         open_ = false;
     }
 }

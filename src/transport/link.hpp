@@ -75,8 +75,8 @@ class Link {
 
     std::uint32_t session() const { return session_; }
     bool open() const { return open_; }
-    /// Ends the session here; see Transport.
-    void abandon();
+    /// Ends the session here, unless it is newer than `session`; see Transport.
+    void abandon(std::uint32_t session);
     /// Begins a newer one. REQUIRES: higher than the present one.
     void begin_anew(std::uint32_t session);
     /// Nothing goes out and nothing comes in any more. What has come in can still be taken.

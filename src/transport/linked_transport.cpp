@@ -72,8 +72,8 @@ std::size_t LinkedTransport::unsent(std::uint32_t to) const {
     return links_[to].unsent();
 }
 
-void LinkedTransport::abandon(std::uint32_t peer) {
-    links_[peer].abandon();
+void LinkedTransport::abandon(std::uint32_t peer, std::uint32_t session) {
+    links_[peer].abandon(session);
 }
 
 void LinkedTransport::begin_anew(std::uint32_t peer, std::uint32_t session) {

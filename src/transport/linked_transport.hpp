@@ -24,7 +24,7 @@ class LinkedTransport : public Transport {
     void send(std::uint32_t to, Lane lane, std::string message) final;
     std::vector<ReceivedMessage> receive(bool with_bulk) final;
     std::size_t unsent(std::uint32_t to) const final;
-    void abandon(std::uint32_t peer) final;
+    void abandon(std::uint32_t peer, std::uint32_t session) final;
     void begin_anew(std::uint32_t peer, std::uint32_t session) final;
     std::vector<BrokenPair> take_broken() final;
 
