@@ -69,6 +69,13 @@ std::map<std::string, std::vector<std::string>> expressions_by_source(const Laun
     return sources;
 }
 
+/// Also by the word of a shell, or of a program that saved something first.
+bool is_end_by_sigterm(int status) {
+    constexpr int kShellsOffset = 128;
+    return WIFSIGNALED(status) ? WTERMSIG(status) == SIGTERM
+                               : WEXITSTATUS(status) == kShellsOffset + SIGTERM;
+}
+
 }  // namespace
 
 BaseEnvironment::BaseEnvironment(std::vector<std::string> entries) : entries_(std::move(entries)) {
@@ -208,6 +215,7 @@ bool Member::reap(Clock::time_point now) {
     while ((pid = ::wait4(-1, &status, WNOHANG, &usage)) > 0) {
         if (pid == pid_) {
             wait_status_ = status;
+            ended_by_others_ = phase_ == Phase::Running && is_end_by_sigterm(status);
         }
         const auto time = [](const timeval& value) {
             return std::chrono::seconds(value.tv_sec) + std::chrono::microseconds(value.tv_usec);
@@ -306,6 +314,11 @@ Outcome Member::outcome() const {
             format_bytes(plan_.memory_limit_bytes),
             format_bytes(memory_.peak_bytes())
         );
+        return outcome;
+    }
+    if (ended_by_others_) {
+        outcome.cause = EndCause::Lost;
+        outcome.detail = "SIGTERM that did not come from muster";
         return outcome;
     }
     const int status = wait_status_.value_or(0);

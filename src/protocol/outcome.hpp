@@ -26,9 +26,9 @@ enum class EndCause : std::uint8_t {
     ReportTimeout,
     /// The head asked for its end, and it ended.
     Stopped,
-    /// Its node or its keeper was lost, or its agent's run ended: nobody saw it end. Not the
-    /// trial's
-    /// failure, unless it loses one keeper after the other.
+    /// Its node or its keeper was lost, or its agent's run ended, and nobody saw it end; or others
+    /// ended it by SIGTERM, as Slurm does when it cancels a job. Not the trial's failure, unless it
+    /// happens time after time.
     Lost,
 };
 

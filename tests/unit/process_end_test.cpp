@@ -63,6 +63,20 @@ TEST(ProcessEndTest, KillHardensAGracefulEnd) {
     EXPECT_EQ(harness.ending(plan.key).outcome.code, SIGKILL);
 }
 
+TEST(ProcessEndTest, ASigtermFromOutsideIsNotTheTrialsEnd) {
+    ProcessHarness harness;
+    const LaunchPlan by_signal = harness.shell("kill -TERM $$; sleep 1000");
+    const LaunchPlan by_code = harness.shell("exit 143");
+    harness.start(by_signal);
+    harness.start(by_code);
+
+    for (const LaunchPlan* plan : {&by_signal, &by_code}) {
+        const MemberEnded ended = harness.ending(plan->key);
+        EXPECT_EQ(ended.outcome.cause, EndCause::Lost);
+        EXPECT_EQ(ended.outcome.detail, "SIGTERM that did not come from muster");
+    }
+}
+
 TEST(ProcessEndTest, StoppedTrialEndsToo) {
     ProcessHarness harness;
     const LaunchPlan plan = harness.shell("echo > up; kill -STOP $$; sleep 1000");
