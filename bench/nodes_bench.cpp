@@ -82,6 +82,20 @@ int stop_trial(double rate, const fs::path& notes) {
     return 0;
 }
 
+/// Reports for a time of its own, then what the spec's `stop` waits for, and notes how many
+/// nanoseconds it took until it was told to stop.
+int goal_trial(double rate, const fs::path& notes) {
+    const int number = std::stoi(trial::id());
+    report_trial(2 + 0.037 * (number % 100), rate);
+    const Clock::time_point reported = Clock::now();
+    trial::report({{"done", 1}});
+    while (!trial::should_stop() && seconds_since(reported) < 5) {
+        std::this_thread::sleep_for(std::chrono::microseconds{100});
+    }
+    std::ofstream(notes / trial::id()) << (Clock::now() - reported).count() << "\n";
+    return 0;
+}
+
 // --- runs ---
 
 struct Job {
@@ -256,6 +270,37 @@ void bench_stop(const fs::path& directory) {
     );
 }
 
+void bench_goal(const fs::path& directory) {
+    const fs::path notes = directory / "notes";
+    fs::remove_all(notes);
+    fs::create_directories(notes);
+    const std::optional<double> took =
+        run(directory / "goal",
+            {.ranks = 4,
+             .cpus = 18,
+             .trials = 216,
+             .trial = "command: [" + self().string() + ", trial, goal, \"1000\", " +
+                      notes.string() + "]",
+             .more = "metric: loss\nmode: min\nstop: {done: \">= 1\"}\n",
+             .dedicated_head = true});
+    if (!took) {
+        return;
+    }
+    std::vector<double> milliseconds;
+    for (const auto& entry : fs::directory_iterator(notes)) {
+        double nanoseconds = 0;
+        std::ifstream(entry.path()) >> nanoseconds;
+        milliseconds.push_back(nanoseconds / 1e6);
+    }
+    std::printf(
+        "from the report that meets `stop` to the trial's being told, the same load: median %.2f "
+        "ms, 99th percentile %.2f ms (%zu stops)\n",
+        quantile(milliseconds, 0.5),
+        quantile(milliseconds, 0.99),
+        milliseconds.size()
+    );
+}
+
 /// Trials a second, without what the start and the end take.
 std::optional<double> rate(const fs::path& directory, Job job) {
     const int trials = job.trials;
@@ -385,6 +430,7 @@ int run_benches(const std::vector<std::string>& wanted) {
         {"reports", bench_reports},
         {"dispatch", bench_dispatch},
         {"stop", bench_stop},
+        {"goal", bench_goal},
         {"sleeps", bench_sleeps},
         {"idle", bench_idle}};
     for (const auto& [name, bench] : benches) {
@@ -407,6 +453,9 @@ int main(int argc, char** argv) {
     }
     if (words.size() == 4 && words[0] == "trial" && words[1] == "stop") {
         return muster::stop_trial(std::stod(words[2]), words[3]);
+    }
+    if (words.size() == 4 && words[0] == "trial" && words[1] == "goal") {
+        return muster::goal_trial(std::stod(words[2]), words[3]);
     }
     return muster::run_benches(words);
 }
