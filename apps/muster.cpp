@@ -7,7 +7,9 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <variant>
@@ -25,8 +27,23 @@
 
 namespace {
 
+/// Whoever started the launcher may name a file for the exit code in MUSTER_EXIT_FILE: mpirun and
+/// srun tell another one when a rank was lost, and may not end before the loss is known to them.
+void tell_exit_code(int code) {
+    const char* path = std::getenv("MUSTER_EXIT_FILE");  // NOLINT(concurrency-mt-unsafe)
+    if (path == nullptr || *path == '\0') {
+        return;
+    }
+    const std::string unfinished = std::string(path) + ".new";
+    std::ofstream(unfinished) << code << '\n';
+    std::rename(unfinished.c_str(), path);
+}
+
 /// Leaves MPI as the ranks that are left allow.
 int leave(std::unique_ptr<muster::MpiWorld> world, muster::CommandEnd end) {
+    if (world != nullptr && world->rank() == 0) {
+        tell_exit_code(end.exit_code);
+    }
     if (world != nullptr && end.lost_ranks) {
         muster::MpiWorld::leave_at_once(end.exit_code);
     }
