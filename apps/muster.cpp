@@ -7,9 +7,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <memory>
-#include <string>
 #include <string_view>
 #include <type_traits>
 #include <variant>
@@ -19,6 +17,7 @@
 
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
+#include "launch/exit_line.hpp"
 #include "process/environment.hpp"
 #include "process/spawner.hpp"
 #include "runtime/signals.hpp"
@@ -27,22 +26,21 @@
 
 namespace {
 
-/// Whoever started the launcher may name a file for the exit code in MUSTER_EXIT_FILE: mpirun and
-/// srun tell another one when a rank was lost, and may not end before the loss is known to them.
-void tell_exit_code(int code) {
-    const char* path = std::getenv("MUSTER_EXIT_FILE");  // NOLINT(concurrency-mt-unsafe)
-    if (path == nullptr || *path == '\0') {
-        return;
+/// This process's rank by what its launcher says; empty without one.
+std::string_view own_rank() {
+    for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK"}) {
+        const char* rank = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
+        if (rank != nullptr) {
+            return rank;
+        }
     }
-    const std::string unfinished = std::string(path) + ".new";
-    std::ofstream(unfinished) << code << '\n';
-    std::rename(unfinished.c_str(), path);
+    return {};
 }
 
 /// Leaves MPI as the ranks that are left allow.
 int leave(std::unique_ptr<muster::MpiWorld> world, muster::CommandEnd end) {
     if (world != nullptr && world->rank() == 0) {
-        tell_exit_code(end.exit_code);
+        muster::announce_exit_code(end.exit_code);
     }
     if (world != nullptr && end.lost_ranks) {
         muster::MpiWorld::leave_at_once(end.exit_code);
@@ -81,6 +79,9 @@ int run(const Command& command) {
         return muster::complain(joined.error());
     }
     std::unique_ptr<muster::MpiWorld> world = std::move(*joined);
+    if (world->rank() == 0) {
+        muster::announce_begin();
+    }
     surroundings.transport = &world->transport();
     surroundings.recovery = muster::find_recovery(::environ);
     const muster::CommandEnd end = world->rank() == 0 ? muster::carry_out(command, surroundings)
@@ -95,13 +96,7 @@ bool is_silent_rank(int argc, const char* const* argv) {
     if (command != "run" && command != "nodes") {
         return false;
     }
-    for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK"}) {
-        const char* rank = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
-        if (rank != nullptr) {
-            return std::string_view(rank) != "0";
-        }
-    }
-    return false;
+    return !own_rank().empty() && own_rank() != "0";
 }
 
 /// Reads the arguments; a rank whose words nobody wants has its output closed meanwhile.
@@ -140,7 +135,7 @@ int main(int argc, char** argv) {
     // A reader that went away is an error of the write, not the end of the run.
     std::signal(SIGPIPE, SIG_IGN);
     const muster::ParsedCommand parsed = parse(argc, argv);
-    return std::visit(
+    const int exit_code = std::visit(
         [](const auto& command) -> int {
             using Command = std::decay_t<decltype(command)>;
             constexpr bool kHasRanks = std::is_same_v<Command, muster::RunCommand> ||
@@ -155,4 +150,8 @@ int main(int argc, char** argv) {
         },
         parsed
     );
+    if (own_rank() == "0") {
+        muster::announce_exit_code(exit_code);
+    }
+    return exit_code;
 }

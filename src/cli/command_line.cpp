@@ -20,6 +20,7 @@ namespace {
 /// The structs that the parser fills while it reads, one a command.
 struct Commands {
     RunCommand run;
+    LaunchCommand launch;
     CheckCommand check;
     NodesCommand nodes;
     StatusCommand status;
@@ -43,6 +44,10 @@ const std::map<std::string, ResultsFormat> kResultsFormats{
     {"table", ResultsFormat::Table},
     {"csv", ResultsFormat::Csv},
     {"json", ResultsFormat::Json}};
+
+const std::map<std::string, LaunchWith> kLaunchers{
+    {"mpirun", LaunchWith::Mpirun},
+    {"srun", LaunchWith::Srun}};
 
 /// Takes one of the words of `words`; anything else is refused with all of them.
 template <class Choice>
@@ -283,6 +288,55 @@ void add_run_commands(CLI::App& app, Commands& to) {
     simulate->add_flag("--json", to.simulate.json, "JSON in place of text");
 }
 
+void add_launch_command(CLI::App& app, LaunchCommand& to) {
+    CLI::App* launch = add_command(
+        app,
+        "launch",
+        "Run muster on several nodes: mpirun or srun with what lets a run survive its nodes",
+        "  muster launch --hosts n1,n2,n3 -- run sweep.yaml\n"
+        "  muster launch --hostfile hosts --agent 'ssh -p 2222' -- run sweep.yaml\n"
+        "  muster launch -n 3 -- run sweep.yaml --rank-is-node --node-resources cpu=2\n"
+        "  muster launch -- run sweep.yaml             # inside a Slurm job: a rank on each node\n"
+        "  muster launch --dry-run --hosts n1,n2 -- nodes\n"
+        "The exit code is the run's own. ^C once stops cleanly, twice at once, three times ends "
+        "the\n"
+        "launcher; SIGTERM and SIGUSR1 stop the run so that it can go on (75)."
+    );
+    LaunchOptions& options = to.options;
+    launch
+        ->add_option(
+            "-n", options.ranks, "Ranks: one a host without it; without hosts, so many here"
+        )
+        ->check(count())
+        ->type_name("N");
+    launch->add_option("--hosts", options.hosts, "Where to run; rank 0, the head, is on the first")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->type_name("HOST,…");
+    launch->add_option("--hostfile", options.hostfile, "The same from a file, one host a line")
+        ->type_name("FILE");
+    launch->add_option("--agent", options.agent, "What starts a program on a host; ssh without it")
+        ->type_name("COMMAND");
+    launch
+        ->add_option(
+            "--interface", options.interface, "The network that ranks talk over: ib0, 10.1.0.0/16"
+        )
+        ->type_name("NET");
+    launch
+        ->add_option(
+            "--with", options.with, "mpirun or srun; srun inside a Slurm job unless hosts are named"
+        )
+        ->transform(one_of(kLaunchers))
+        ->type_name("LAUNCHER");
+    launch->add_option("--program", options.program, "What each rank runs; this muster without it")
+        ->type_name("PATH");
+    launch->add_option("--args", to.more, "More words for mpirun or srun")->type_name("WORDS");
+    launch->add_flag("--dry-run", to.dry_run, "Print the line and do nothing");
+    launch->add_option("command", options.arguments, "What muster is to do, behind --")
+        ->required()
+        ->type_name("-- COMMAND…");
+}
+
 void add_asking_commands(CLI::App& app, Commands& to) {
     CLI::App* status = add_command(
         app,
@@ -397,6 +451,7 @@ ParsedCommand chosen(const CLI::App& app, Commands commands) {
     }
     const std::map<std::string, ParsedCommand> by_name{
         {"run", commands.run},
+        {"launch", commands.launch},
         {"check", commands.check},
         {"nodes", commands.nodes},
         {"status", commands.status},
@@ -491,6 +546,7 @@ ParsedCommand parse_command_line(int argc, const char* const* argv) {
     app.require_subcommand(0, 1);
     Commands commands;
     add_run_commands(app, commands);
+    add_launch_command(app, commands.launch);
     add_asking_commands(app, commands);
     add_node_commands(app, commands);
     add_trial_commands(app, commands);

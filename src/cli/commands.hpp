@@ -13,6 +13,7 @@
 
 #include "base/time.hpp"
 #include "cli/results_report.hpp"
+#include "launch/launch_line.hpp"
 #include "probe/format_nodes.hpp"
 #include "probe/probe.hpp"
 #include "protocol/roll_call.hpp"
@@ -74,6 +75,14 @@ struct RunCommand {
     bool retry_failed = false;
     /// Log lines even on a terminal.
     bool plain = false;
+};
+
+struct LaunchCommand {
+    LaunchOptions options;
+    /// More words for the launcher, apart by blanks.
+    std::string more;
+    /// Print the line alone.
+    bool dry_run = false;
 };
 
 struct CheckCommand {
@@ -149,6 +158,7 @@ struct PrintedCommand {
 
 using ParsedCommand = std::variant<
     RunCommand,
+    LaunchCommand,
     CheckCommand,
     NodesCommand,
     StatusCommand,
@@ -186,6 +196,7 @@ CommandEnd carry_out(const NodesCommand& command, const Surroundings& surroundin
 /// Any other rank: serves its node, whatever rank 0 does with it.
 CommandEnd serve(const NodeArguments& node, const Surroundings& surroundings);
 
+int carry_out(const LaunchCommand& command);
 int carry_out(const CheckCommand& command);
 int carry_out(const StatusCommand& command);
 int carry_out(const ResultsCommand& command);

@@ -3,11 +3,14 @@
 #include "runtime/signals.hpp"
 
 #include <cerrno>
+#include <cstdlib>
 #include <system_error>
 #include <utility>
 
 #include <sys/signalfd.h>
 #include <unistd.h>
+
+#include "launch/exit_line.hpp"
 
 namespace muster {
 
@@ -15,7 +18,14 @@ Result<SignalSource> SignalSource::open() {
     sigset_t wanted;
     sigset_t before;
     sigemptyset(&wanted);
-    for (const int number : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) {
+    // Read before any other thread could change the environment.
+    const bool launched =
+        std::getenv(kLaunchToken.data()) != nullptr;  // NOLINT(concurrency-mt-unsafe)
+    std::vector<int> numbers{SIGINT, SIGTERM, SIGUSR1, SIGHUP};
+    if (launched) {
+        numbers.push_back(kCancelSignal);
+    }
+    for (const int number : numbers) {
         struct sigaction now {};
         // A blocked signal is delivered to a signalfd even where it is ignored.
         if (::sigaction(number, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) {
@@ -42,7 +52,8 @@ std::vector<int> SignalSource::receive() {
     std::vector<int> numbers;
     signalfd_siginfo info{};
     while (::read(fd_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
-        numbers.push_back(static_cast<int>(info.ssi_signo));
+        const auto number = static_cast<int>(info.ssi_signo);
+        numbers.push_back(number == kCancelSignal ? SIGINT : number);
     }
     return numbers;
 }

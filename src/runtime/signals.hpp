@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // signals - SIGINT, SIGTERM, SIGUSR1 and SIGHUP as something to read, while it exists. One that
-// was ignored when muster started (nohup, a background job) stays ignored.
+// was ignored when muster started (nohup, a background job) stays ignored. Under `muster launch` a
+// signal of its own stands for SIGINT.
 
 #pragma once
 

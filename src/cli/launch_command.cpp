@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// launch_command - `muster launch`: mpirun or srun with what a run needs to survive its nodes.
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "cli/commands.hpp"
+#include "launch/launch_line.hpp"
+#include "launch/launcher_process.hpp"
+#include "model/placeholder.hpp"
+
+namespace muster {
+namespace {
+
+std::string variable(const char* name) {
+    const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
+    return value == nullptr ? "" : value;
+}
+
+LaunchPlace place_here() {
+    LaunchPlace place;
+    place.in_slurm_job = !variable("SLURM_JOB_ID").empty();
+    for (const char* name : {"SLURM_JOB_NUM_NODES", "SLURM_NNODES"}) {
+        const std::string nodes = variable(name);
+        if (!nodes.empty() && nodes.find_first_not_of("0123456789") == std::string::npos) {
+            place.slurm_nodes = static_cast<std::uint32_t>(std::stoul(nodes));
+            break;
+        }
+    }
+    place.slurm_nodes = std::max<std::uint32_t>(place.slurm_nodes, 1);
+    place.slurm_gpus_by_job = !variable("SLURM_GPUS").empty();
+    return place;
+}
+
+/// The hosts of both forms, which are looked up before anything is started.
+Result<std::vector<std::string>> hosts_of(const LaunchOptions& options) {
+    if (options.hostfile.empty()) {
+        return options.hosts;
+    }
+    std::ifstream file(options.hostfile);
+    if (!file) {
+        return Error{
+            ErrorCode::NotFound, fmt::format("--hostfile: cannot read {}", options.hostfile)};
+    }
+    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    return parse_hostfile(text, options.hostfile);
+}
+
+Status check_root(const std::string& launcher) {
+    const bool allowed = variable("OMPI_ALLOW_RUN_AS_ROOT") == "1" &&
+                         variable("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM") == "1";
+    if (launcher != "mpirun" || ::geteuid() != 0 || allowed) {
+        return Ok{};
+    }
+    return Error{
+        ErrorCode::InvalidInput,
+        "Open MPI's mpirun does not run as root unless it is told to twice: export "
+        "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, or use another user"};
+}
+
+std::vector<std::string> split_words(const std::string& text) {
+    std::istringstream words(text);
+    return {std::istream_iterator<std::string>(words), std::istream_iterator<std::string>()};
+}
+
+Result<std::vector<std::string>> line_of(const LaunchCommand& command) {
+    LaunchOptions options = command.options;
+    options.more = split_words(command.more);
+    if (options.program.empty()) {
+        std::error_code failed;
+        options.program = std::filesystem::read_symlink("/proc/self/exe", failed).string();
+    }
+    Result<std::vector<std::string>> line = launch_line(options, place_here());
+    const Result<std::vector<std::string>> hosts = hosts_of(options);
+    if (line && !hosts) {
+        return hosts.error();
+    }
+    // An agent of one's own may know names that this host does not.
+    if (line && options.agent.empty()) {
+        if (const Status found = look_up(*hosts); !found) {
+            return found.error();
+        }
+    }
+    return line;
+}
+
+}  // namespace
+
+int carry_out(const LaunchCommand& command) {
+    const Result<std::vector<std::string>> line = line_of(command);
+    if (!line) {
+        return complain(line.error());
+    }
+    if (command.dry_run) {
+        std::string text;
+        for (const std::string& word : *line) {
+            text += (text.empty() ? "" : " ") + shell_quoted(word);
+        }
+        print(text + "\n");
+        return kExitOk;
+    }
+    if (const Status allowed = check_root(line->front()); !allowed) {
+        return complain(allowed.error());
+    }
+    const Result<LaunchEnd> end = run_launcher(*line, token_for_launch());
+    if (!end) {
+        return complain(end.error());
+    }
+    if (!end->problem.empty()) {
+        complain(Error{ErrorCode::System, end->problem});
+    }
+    return end->exit_code;
+}
+
+}  // namespace muster

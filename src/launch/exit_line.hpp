@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// exit_line - how rank 0 tells whoever launched it how the run ended. mpirun's exit code is 0
+// whatever happened when it lets ranks live on, srun's is that of a rank that was killed, and rank
+// 0 may be on another host than the launcher: so it says its exit code in a line on stderr that
+// `muster launch` takes out again.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace muster {
+
+/// The environment variable with the launch's token. It must not reach trials.
+inline constexpr std::string_view kLaunchToken = "MUSTER_LAUNCH_TOKEN";
+
+/// Under `muster launch`: the signal that stands for ^C. The launcher gets the real one, and mpirun
+/// passes this one on.
+inline constexpr int kCancelSignal = 12;
+
+/// Where else the exit code is wanted: the path of a file, for scripts whose rank 0 runs on their
+/// own host. It must not reach trials either.
+inline constexpr std::string_view kExitFile = "MUSTER_EXIT_FILE";
+
+/// Says on stderr that rank 0 runs; nothing when nobody launched it so.
+void announce_begin();
+/// Says on stderr and in the file how the run ended, where that is wanted. Only the first call
+/// counts.
+void announce_exit_code(int code);
+
+/// The lines that those two say, without their ends.
+std::string begin_line(std::string_view token);
+std::string exit_line(std::string_view token, int code);
+
+/// What a line says; nothing when it is any other line.
+struct Announcement {
+    /// Nothing: the begin.
+    std::optional<int> exit_code;
+
+    friend bool operator==(const Announcement&, const Announcement&) = default;
+};
+std::optional<Announcement> announcement_of(std::string_view line, std::string_view token);
+
+}  // namespace muster

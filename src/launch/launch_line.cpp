@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "launch/launch_line.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+#include <fmt/format.h>
+#include <netdb.h>
+
+#include "launch/exit_line.hpp"
+
+namespace muster {
+namespace {
+
+using Words = std::vector<std::string>;
+
+void append(Words& line, std::initializer_list<std::string> words) {
+    line.insert(line.end(), words.begin(), words.end());
+}
+
+std::string joined(const Words& words, std::string_view between) {
+    std::string text;
+    for (const std::string& word : words) {
+        text += (text.empty() ? "" : std::string(between)) + word;
+    }
+    return text;
+}
+
+Words srun_line(const LaunchOptions& options, const LaunchPlace& place) {
+    const std::string nodes = std::to_string(options.ranks > 0 ? options.ranks : place.slurm_nodes);
+    Words line{"srun"};
+    append(line, {"-N", nodes, "-n", nodes, "--ntasks-per-node=1", "--mpi=pmix"});
+    append(line, {"--no-kill", "--kill-on-bad-exit=0", "--wait=0", "--cpu-bind=none"});
+    line.emplace_back(place.slurm_gpus_by_job ? "--export=ALL,SLURM_OVERLAP=1" : "--overlap");
+    return line;
+}
+
+Words mpirun_line(const LaunchOptions& options, const LaunchPlace& place) {
+    Words line{"mpirun"};
+    append(line, {"--enable-recovery", "--bind-to", "none"});
+    const bool several = !options.hosts.empty() || !options.hostfile.empty() ||
+                         (place.in_slurm_job && options.ranks == 0);
+    Words hosts = options.hosts;
+    const bool more_ranks = options.ranks > hosts.size() && !hosts.empty();
+    if (options.ranks > 0 && !more_ranks && !hosts.empty()) {
+        hosts.resize(options.ranks);
+    }
+    if (several && (options.ranks == 0 || (!hosts.empty() && !more_ranks))) {
+        append(line, {"--map-by", "ppr:1:node"});
+    } else {
+        const std::string ranks = std::to_string(std::max<std::uint32_t>(options.ranks, 1));
+        append(line, {"-n", ranks, "--map-by", "node", "--oversubscribe"});
+    }
+    if (!hosts.empty()) {
+        append(line, {"--host", joined(hosts, ",")});
+    }
+    if (!options.hostfile.empty()) {
+        append(line, {"--hostfile", options.hostfile});
+    }
+    if (!options.hosts.empty() || !options.hostfile.empty()) {
+        // Also inside a Slurm job the hosts are those that were named.
+        append(line, {"--mca", "ras", "^slurm", "--mca", "plm", "rsh"});
+        append(line, {"--mca", "plm_rsh_no_tree_spawn", "1"});
+    }
+    if (!options.agent.empty()) {
+        append(line, {"--mca", "plm_rsh_agent", options.agent});
+    }
+    if (!options.interface.empty()) {
+        append(line, {"--mca", "btl_tcp_if_include", options.interface});
+        append(line, {"--mca", "oob_tcp_if_include", options.interface});
+    }
+    append(line, {"-x", std::string(kLaunchToken)});
+    return line;
+}
+
+bool is_blank(char letter) {
+    return std::isspace(static_cast<unsigned char>(letter)) != 0;
+}
+
+Words split(std::string_view text) {
+    Words words;
+    for (const char letter : text) {
+        if (!is_blank(letter)) {
+            if (words.empty() || words.back().empty()) {
+                words.resize(std::max<std::size_t>(words.size(), 1));
+            }
+            words.back() += letter;
+        } else if (!words.empty() && !words.back().empty()) {
+            words.emplace_back();
+        }
+    }
+    if (!words.empty() && words.back().empty()) {
+        words.pop_back();
+    }
+    return words;
+}
+
+bool is_setting(const std::string& word) {
+    for (const std::string_view name : {"slots=", "max_slots=", "max-slots="}) {
+        if (word.starts_with(name)) {
+            const std::string number = word.substr(name.size());
+            return !number.empty() && number.find_first_not_of("0123456789") == std::string::npos;
+        }
+    }
+    return false;
+}
+
+}  // namespace
+
+Result<Words> launch_line(const LaunchOptions& options, const LaunchPlace& place) {
+    const bool names_hosts = !options.hosts.empty() || !options.hostfile.empty();
+    if (!options.hosts.empty() && !options.hostfile.empty()) {
+        return Error{
+            ErrorCode::InvalidInput, "--hosts and --hostfile both say where to run; leave one out"};
+    }
+    const bool srun = options.with == LaunchWith::Srun ||
+                      (options.with == LaunchWith::Automatic && place.in_slurm_job &&
+                       !names_hosts && options.ranks == 0);
+    if (srun && !place.in_slurm_job) {
+        return Error{
+            ErrorCode::InvalidInput,
+            "--with srun needs a Slurm job: use it in an sbatch script or under salloc, or see "
+            "slurm/muster.sbatch"};
+    }
+    if (srun && (names_hosts || !options.agent.empty() || !options.interface.empty())) {
+        return Error{
+            ErrorCode::InvalidInput,
+            "srun takes the hosts of its job: --hosts, --hostfile, --agent and --interface are "
+            "for mpirun (--with mpirun)"};
+    }
+    if (srun && options.ranks > place.slurm_nodes) {
+        return Error{
+            ErrorCode::InvalidInput,
+            fmt::format(
+                "-n {}: the job has {} nodes, and each gets one rank",
+                options.ranks,
+                place.slurm_nodes
+            )};
+    }
+    Words line = srun ? srun_line(options, place) : mpirun_line(options, place);
+    line.insert(line.end(), options.more.begin(), options.more.end());
+    line.push_back(options.program);
+    line.insert(line.end(), options.arguments.begin(), options.arguments.end());
+    return line;
+}
+
+Result<Words> parse_hostfile(std::string_view text, const std::string& path) {
+    Words hosts;
+    std::size_t number = 0;
+    while (!text.empty()) {
+        ++number;
+        const std::string_view whole = text.substr(0, text.find('\n'));
+        text.remove_prefix(std::min(whole.size() + 1, text.size()));
+        const Words words = split(whole.substr(0, whole.find('#')));
+        if (words.empty()) {
+            continue;
+        }
+        const auto refuse = [&](const std::string& why) {
+            return Error{ErrorCode::InvalidInput, fmt::format("{}:{}: {}", path, number, why)};
+        };
+        if (words.front().find('=') != std::string::npos) {
+            return refuse(
+                fmt::format("'{}' is no host; write a name and perhaps slots=N", words.front())
+            );
+        }
+        for (std::size_t index = 1; index < words.size(); ++index) {
+            if (!is_setting(words[index])) {
+                return refuse(fmt::format(
+                    "'{}' is not understood; behind a name may stand slots=N", words[index]
+                ));
+            }
+        }
+        hosts.push_back(words.front());
+    }
+    if (hosts.empty()) {
+        return Error{ErrorCode::InvalidInput, path + ": names no host"};
+    }
+    return hosts;
+}
+
+Status look_up(const std::vector<std::string>& hosts) {
+    for (const std::string& host : hosts) {
+        // "n1:2" is n1 with two slots.
+        const std::string name = host.substr(0, host.find(':'));
+        addrinfo* found = nullptr;
+        const int problem = ::getaddrinfo(name.c_str(), nullptr, nullptr, &found);
+        if (problem != 0) {
+            return Error{
+                ErrorCode::InvalidInput, fmt::format("host {}: {}", name, ::gai_strerror(problem))};
+        }
+        ::freeaddrinfo(found);
+    }
+    return Ok{};
+}
+
+}  // namespace muster

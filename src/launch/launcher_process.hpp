@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// launcher_process - starts mpirun or srun and stays with it to its end: passes signals on, filters
+// its stderr, ends it when it does not end by itself, and says how the run ended.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "muster/error.hpp"
+
+namespace muster {
+
+struct LaunchEnd {
+    /// What rank 0 said; or 75 when it was there and is gone without a word, and 5 when it never
+    /// was.
+    int exit_code = 0;
+    /// For people; empty when the run itself has said all there is to say.
+    std::string problem;
+};
+
+/// Runs the line to its end. SIGINT, SIGTERM, SIGUSR1 and SIGHUP go to rank 0: the first asks the
+/// run to end cleanly, a second SIGINT at once, a third one kills the launcher. stdout is the
+/// launcher's own. Returns within 5 s of the run's end, whatever the launcher waits for.
+///
+/// REQUIRES: one thread, and that token_for_launch() is in the environment.
+/// Errors: NotFound, when the program is not there; System.
+Result<LaunchEnd> run_launcher(const std::vector<std::string>& line, const std::string& token);
+
+/// A new token, put into this process's environment.
+std::string token_for_launch();
+
+/// The whole path of a program on PATH; empty when there is none.
+std::string find_program(const std::string& name);
+
+}  // namespace muster
