@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cli/background_output.hpp"
@@ -16,6 +18,7 @@
 #include "cli/experiment_view.hpp"
 #include "cli/progress.hpp"
 #include "cli/watch.hpp"
+#include "launch/exit_line.hpp"
 #include "model/placeholder.hpp"
 #include "runtime/roll_call.hpp"
 #include "runtime/run_experiment.hpp"
@@ -165,6 +168,19 @@ void print_ending(const RunOutcome& outcome, const RunCommand& command) {
 
 namespace {
 
+/// Whether somebody sees this rank's stdout as a terminal. Launchers make one for it in any case,
+/// of no size: it gets that of the real one.
+bool is_seen_on_terminal() {
+    const char* terminal = std::getenv(kTerminal.data());  // NOLINT(concurrency-mt-unsafe)
+    winsize size{};
+    if (terminal == nullptr || std::sscanf(terminal, "%hux%hu", &size.ws_col, &size.ws_row) !=
+                                   2) {  // NOLINT(cert-err34-c)
+        return false;
+    }
+    ::ioctl(STDOUT_FILENO, TIOCSWINSZ, &size);
+    return true;
+}
+
 /// "3 nodes: n1, n2, n3".
 std::string nodes_text(const std::vector<AgentRank>& agents) {
     constexpr std::size_t kMost = 8;
@@ -262,7 +278,9 @@ CommandEnd carry_out(const RunCommand& command, const Surroundings& surroundings
     request.wait_for_nodes = command.team.wait_for_nodes;
     request.keep_going = command.keep_going;
     ProgressOptions progress{.name = spec->name, .objective = spec->objective};
-    observer = make_observer(STDOUT_FILENO, std::move(progress), command.plain);
+    const bool plain =
+        command.plain || (surroundings.transport != nullptr && !is_seen_on_terminal());
+    observer = make_observer(STDOUT_FILENO, std::move(progress), plain);
     if (surroundings.recovery == Recovery::Off && surroundings.transport->size() > 1) {
         observer->on_note(NoteLevel::Warning, kNoRecovery);
     }

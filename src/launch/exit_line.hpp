@@ -24,6 +24,11 @@ inline constexpr int kCancelSignal = 12;
 /// own host. It must not reach trials either.
 inline constexpr std::string_view kExitFile = "MUSTER_EXIT_FILE";
 
+/// "80x24", set by `muster launch` when its own stdout is a terminal of that many columns and rows;
+/// "none" when it is none.
+/// Launchers give rank 0 a terminal of their own whether anybody sees it or not.
+inline constexpr std::string_view kTerminal = "MUSTER_TERMINAL";
+
 /// Says on stderr that rank 0 runs; nothing when nobody launched it so.
 void announce_begin();
 /// Says on stderr and in the file how the run ended, where that is wanted. Only the first call

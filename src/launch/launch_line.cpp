@@ -70,7 +70,7 @@ Words mpirun_line(const LaunchOptions& options, const LaunchPlace& place) {
         append(line, {"--mca", "btl_tcp_if_include", options.interface});
         append(line, {"--mca", "oob_tcp_if_include", options.interface});
     }
-    append(line, {"-x", std::string(kLaunchToken)});
+    append(line, {"-x", std::string(kLaunchToken), "-x", std::string(kTerminal)});
     return line;
 }
 

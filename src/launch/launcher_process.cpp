@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
@@ -328,7 +329,12 @@ std::string token_for_launch() {
     }
     // One thread, before anything reads it.
     ::setenv(kLaunchToken.data(), token.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
-    ::setenv("PMIX_OUTPUT_REDIRECT", "syslog", 0);    // NOLINT(concurrency-mt-unsafe)
+    winsize size{};
+    const bool seen =
+        ::isatty(STDOUT_FILENO) == 1 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+    const std::string terminal = seen ? fmt::format("{}x{}", size.ws_col, size.ws_row) : "none";
+    ::setenv(kTerminal.data(), terminal.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+    ::setenv("PMIX_OUTPUT_REDIRECT", "syslog", 0);  // NOLINT(concurrency-mt-unsafe)
     return token;
 }
 

@@ -28,7 +28,7 @@ struct LaunchEnd {
 /// Errors: NotFound, when the program is not there; System.
 Result<LaunchEnd> run_launcher(const std::vector<std::string>& line, const std::string& token);
 
-/// A new token, put into this process's environment.
+/// A new token, put into this process's environment with what else the ranks are to know.
 std::string token_for_launch();
 
 /// The whole path of a program on PATH; empty when there is none.

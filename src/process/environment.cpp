@@ -93,6 +93,7 @@ constexpr std::array kRemoved = {
     Rule{"MUSTER_HOSTFILE", kOuter},
     Rule{kOwnVariables, kOwn},
     Rule{"MUSTER_LAUNCH_TOKEN", kOwn},
+    Rule{"MUSTER_TERMINAL", kOwn},
     Rule{"MUSTER_EXIT_FILE", kOwn},
 };
 
