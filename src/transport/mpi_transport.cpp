@@ -113,7 +113,7 @@ void MpiTransport::on_introduction(std::uint32_t from, std::string_view bytes) {
         return;
     }
     Introduction mine = sockets_.claim(from, *theirs);
-    if (mine.ends.empty()) {
+    if (mine.ends.empty() && !sockets_.has_claimed(from)) {
         // It may have come through a socket that no scan has seen.
         sockets_.scan();
         mine = sockets_.claim(from, *theirs);
@@ -135,10 +135,14 @@ void MpiTransport::introduce() {
         if (!introduction) {
             introduction = sockets_.unclaimed();
         }
-        const bool again = young() && !sockets_.has_claimed(to) && now - peer.told_at >= kTellAgain;
-        if (!introduction->ends.empty() && (introduction->ends != peer.told || again) &&
-            ready(to)) {
-            peer.told = introduction->ends;
+        const std::vector<SocketEnds>& ends = introduction->ends;
+        const bool news = std::any_of(ends.begin(), ends.end(), [&peer](const SocketEnds& end) {
+            return std::find(peer.told.begin(), peer.told.end(), end) == peer.told.end();
+        });
+        const bool again = !ends.empty() && young() && !sockets_.has_claimed(to) &&
+                           now - peer.told_at >= kTellAgain;
+        if ((news || again) && ready(to)) {
+            peer.told = ends;
             peer.told_at = now;
             hand_over(to, encode(*introduction));
         }

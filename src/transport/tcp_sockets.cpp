@@ -194,9 +194,11 @@ void TcpSockets::scan() {
             ended_.push_back(*socket.rank);
         }
     }
-    dirty_ = std::any_of(sockets_.begin(), sockets_.end(), [](const Socket& socket) {
-        return socket.ending && socket.rank;
-    });
+    // Until take_ended() has told of it.
+    dirty_ =
+        !ended_.empty() || std::any_of(sockets_.begin(), sockets_.end(), [](const Socket& socket) {
+            return socket.ending && socket.rank;
+        });
 }
 
 bool TcpSockets::listening() const {
