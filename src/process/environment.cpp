@@ -28,6 +28,11 @@ constexpr std::array kRemoved = {
     Rule{"OMPI_MCA_ess*", kOpenMpi},
     Rule{"OMPI_MCA_pmix*", kOpenMpi},
     Rule{"OMPI_MCA_schizo_*", kOpenMpi},
+    Rule{"OMPI_MCA_plm*", kOpenMpi},
+    Rule{"OMPI_MCA_ras*", kOpenMpi},
+    Rule{"OMPI_MCA_rmaps_base_mapping_policy", kOpenMpi},
+    Rule{"OMPI_MCA_rmaps_ppr_*", kOpenMpi},
+    Rule{"OMPI_MCA_mpi_oversubscribe", kOpenMpi},
     Rule{"OMPI_MCA_initial_wdir", kOpenMpi},
     Rule{"OMPI_MCA_shmem_RUNTIME_QUERY_hint", kOpenMpi},
     Rule{"OMPI_UNIVERSE_SIZE", kOpenMpi},
@@ -94,7 +99,6 @@ constexpr std::array kRemoved = {
     Rule{kOwnVariables, kOwn},
     Rule{"MUSTER_LAUNCH_TOKEN", kOwn},
     Rule{"MUSTER_TERMINAL", kOwn},
-    Rule{"MUSTER_EXIT_FILE", kOwn},
 };
 
 /// What belongs to a node rather than to the user.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <map>
 #include <utility>
 
@@ -69,11 +70,17 @@ std::map<std::string, std::vector<std::string>> expressions_by_source(const Laun
     return sources;
 }
 
-/// Also by the word of a shell, or of a program that saved something first.
-bool is_end_by_sigterm(int status) {
+/// By a signal that asks for an end, or that Slurm and srun pass on to every process of a job; also
+/// by the word of a shell, or of a program that saved something first. 0 when it ended otherwise.
+int asked_to_end_by(int status) {
     constexpr int kShellsOffset = 128;
-    return WIFSIGNALED(status) ? WTERMSIG(status) == SIGTERM
-                               : WEXITSTATUS(status) == kShellsOffset + SIGTERM;
+    const int number = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status) - kShellsOffset;
+    for (const int asking : {SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2}) {
+        if (number == asking) {
+            return number;
+        }
+    }
+    return 0;
 }
 
 }  // namespace
@@ -215,7 +222,7 @@ bool Member::reap(Clock::time_point now) {
     while ((pid = ::wait4(-1, &status, WNOHANG, &usage)) > 0) {
         if (pid == pid_) {
             wait_status_ = status;
-            ended_by_others_ = phase_ == Phase::Running && is_end_by_sigterm(status);
+            ended_by_others_ = phase_ == Phase::Running ? asked_to_end_by(status) : 0;
         }
         const auto time = [](const timeval& value) {
             return std::chrono::seconds(value.tv_sec) + std::chrono::microseconds(value.tv_usec);
@@ -316,9 +323,11 @@ Outcome Member::outcome() const {
         );
         return outcome;
     }
-    if (ended_by_others_) {
+    if (ended_by_others_ != 0) {
         outcome.cause = EndCause::Lost;
-        outcome.detail = "SIGTERM that did not come from muster";
+        outcome.detail = fmt::format(
+            "by SIG{}, which did not come from muster", ::sigabbrev_np(ended_by_others_)
+        );
         return outcome;
     }
     const int status = wait_status_.value_or(0);

@@ -92,9 +92,9 @@ class Member {
     Clock::time_point phase_due_ = Clock::time_point::max();
     Clock::duration pass_delay_{};
     std::optional<int> wait_status_;
-    /// By SIGTERM, when nobody here had asked for its end. Slurm cancels a job by a SIGTERM to
+    /// The signal, when nobody here had asked for its end. Slurm cancels a job by a SIGTERM to
     /// every process in it, so that trials may be gone before muster has read its own.
-    bool ended_by_others_ = false;
+    int ended_by_others_ = 0;
     Usage usage_;
     bool over_memory_ = false;
     bool skipped_said_ = false;

@@ -27,8 +27,8 @@ enum class EndCause : std::uint8_t {
     /// The head asked for its end, and it ended.
     Stopped,
     /// Its node or its keeper was lost, or its agent's run ended, and nobody saw it end; or others
-    /// ended it by SIGTERM, as Slurm does when it cancels a job. Not the trial's failure, unless it
-    /// happens time after time.
+    /// ended it by a signal, as Slurm does when it cancels a job. Not the trial's failure, unless
+    /// this happens time after time.
     Lost,
 };
 

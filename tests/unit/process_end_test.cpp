@@ -63,18 +63,27 @@ TEST(ProcessEndTest, KillHardensAGracefulEnd) {
     EXPECT_EQ(harness.ending(plan.key).outcome.code, SIGKILL);
 }
 
-TEST(ProcessEndTest, ASigtermFromOutsideIsNotTheTrialsEnd) {
+TEST(ProcessEndTest, ASignalFromOutsideIsNotTheTrialsEnd) {
     ProcessHarness harness;
-    const LaunchPlan by_signal = harness.shell("kill -TERM $$; sleep 1000");
-    const LaunchPlan by_code = harness.shell("exit 143");
-    harness.start(by_signal);
-    harness.start(by_code);
+    const LaunchPlan cancelled = harness.shell("kill -TERM $$; sleep 1000");
+    const LaunchPlan warned = harness.shell("kill -USR1 $$; sleep 1000");
+    const LaunchPlan says_so = harness.shell("exit 143");
+    harness.start(cancelled);
+    harness.start(warned);
+    harness.start(says_so);
 
-    for (const LaunchPlan* plan : {&by_signal, &by_code}) {
-        const MemberEnded ended = harness.ending(plan->key);
-        EXPECT_EQ(ended.outcome.cause, EndCause::Lost);
-        EXPECT_EQ(ended.outcome.detail, "SIGTERM that did not come from muster");
-    }
+    EXPECT_EQ(
+        harness.ending(cancelled.key).outcome,
+        (Outcome{EndCause::Lost, 0, "by SIGTERM, which did not come from muster"})
+    );
+    EXPECT_EQ(
+        harness.ending(warned.key).outcome,
+        (Outcome{EndCause::Lost, 0, "by SIGUSR1, which did not come from muster"})
+    );
+    EXPECT_EQ(
+        harness.ending(says_so.key).outcome,
+        (Outcome{EndCause::Lost, 0, "by SIGTERM, which did not come from muster"})
+    );
 }
 
 TEST(ProcessEndTest, StoppedTrialEndsToo) {

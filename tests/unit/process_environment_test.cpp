@@ -20,6 +20,7 @@ TEST(EnvironmentTest, WhatLaunchersSetForTheRankGoes) {
         {"OMPI_COMM_WORLD_RANK=0",
          "OMPI_MCA_orte_hnp_uri=x",
          "OMPI_MCA_ess=env",
+         "OMPI_MCA_rmaps_base_mapping_policy=ppr:1:node",
          "OMPI_UNIVERSE_SIZE=4",
          "OMPI_FILE_LOCATION=/tmp",
          "PMIX_RANK=0",
