@@ -250,7 +250,8 @@ begin_node() {
 
 # Runs in the node's network.
 set_link_up() {
-    ip link set "w$1" name eth0
+    # The address that it had before: others remember it.
+    ip link set "w$1" name eth0 address "$(printf '02:00:00:00:00:%02x' "$1")"
     ip link set lo up
     ip addr add "$subnet.$((10 + $1))/24" dev eth0
     ip link set eth0 up
