@@ -331,6 +331,13 @@ void add_launch_command(CLI::App& app, LaunchCommand& to) {
     launch->add_option("--program", options.program, "What each rank runs; this muster without it")
         ->type_name("PATH");
     launch->add_option("--args", to.more, "More words for mpirun or srun")->type_name("WORDS");
+    add_time(
+        *launch,
+        "--start-timeout",
+        "How long a host may take to begin; 2m without it",
+        to.start_timeout,
+        std::chrono::seconds{1}
+    );
     launch->add_flag("--dry-run", to.dry_run, "Print the line and do nothing");
     launch->add_option("command", options.arguments, "What muster is to do, behind --")
         ->required()

@@ -81,6 +81,8 @@ struct LaunchCommand {
     LaunchOptions options;
     /// More words for the launcher, apart by blanks.
     std::string more;
+    /// How long until muster must have begun on rank 0.
+    Duration start_timeout = std::chrono::minutes{2};
     /// Print the line alone.
     bool dry_run = false;
 };

@@ -109,7 +109,7 @@ int carry_out(const LaunchCommand& command) {
     if (const Status allowed = check_root(line->front()); !allowed) {
         return complain(allowed.error());
     }
-    const Result<LaunchEnd> end = run_launcher(*line, token_for_launch());
+    const Result<LaunchEnd> end = run_launcher(*line, token_for_launch(), command.start_timeout);
     if (!end) {
         return complain(end.error());
     }

@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <optional>
 #include <system_error>
 
@@ -44,6 +46,7 @@ constexpr auto kBeforeKill = 700ms;
 /// After the launcher itself is gone, what its stderr may still hold.
 constexpr auto kDrainPatience = 200ms;
 constexpr auto kQuiet = 1s;
+constexpr auto kOrphanPatience = 2s;
 
 Error failed_to(const std::string& what) {
     return {
@@ -84,12 +87,20 @@ class Signals {
 
 class LauncherRun {
   public:
-    LauncherRun(const std::vector<std::string>& line, std::string path, std::string token)
+    LauncherRun(
+        const std::vector<std::string>& line,
+        std::string path,
+        std::string token,
+        Duration patience
+    )
         : line_(line),
           path_(std::move(path)),
-          filter_(std::move(token)) {}
+          filter_(std::move(token)),
+          begin_by_(Clock::now() + patience) {}
 
     Result<LaunchEnd> run() {
+        // What mpirun starts and leaves behind (ssh to a host that does not answer) comes to us.
+        ::prctl(PR_SET_CHILD_SUBREAPER, 1);
         if (Status started = start(); !started.ok()) {
             return started.error();
         }
@@ -97,6 +108,7 @@ class LauncherRun {
             turn();
         }
         show(filter_.flush());
+        end_orphans();
         remove_session();
         return how_it_ended();
     }
@@ -168,12 +180,17 @@ class LauncherRun {
         if (filter_.exit_code() && !said_at_) {
             said_at_ = Clock::now();
         }
-        end_if_late();
+        if (!filter_.has_begun() && !filter_.exit_code() && Clock::now() > begin_by_) {
+            is_too_late_ = true;
+            end_step(Clock::now() - begin_by_);
+        } else if (said_at_ && Clock::now() - *said_at_ > kPatience) {
+            end_step(Clock::now() - *said_at_ - kPatience);
+        }
     }
 
     int milliseconds_to_wait() const {
         const bool soon = said_at_ || status_ || filter_.holds_back() || killing_ > 0;
-        return soon ? 50 : 60'000;
+        return soon ? 50 : 1'000;
     }
 
     void on_signal(int number) {
@@ -230,25 +247,39 @@ class LauncherRun {
         }
     }
 
-    /// The run is over and the launcher is not: it waits for a host that is gone.
-    void end_if_late() {
-        if (status_ || !said_at_) {
-            return;
-        }
-        const auto since = Clock::now() - *said_at_;
+    /// The launcher does not end by itself: it waits for a host that is gone, or never was there.
+    void end_step(Clock::duration late) {
         const auto step = [&](int place, Clock::duration after, int number) {
-            if (killing_ == place && since > after) {
+            if (killing_ == place && late > after) {
                 ++killing_;
                 signal_launcher(number);
             }
         };
-        step(0, kPatience, SIGTERM);
-        step(1, kPatience + kBetweenTerms, SIGTERM);
-        step(2, kPatience + kBetweenTerms + kBeforeKill, SIGKILL);
+        step(0, 0s, SIGTERM);
+        step(1, kBetweenTerms, SIGTERM);
+        step(2, kBetweenTerms + kBeforeKill, SIGKILL);
     }
 
     bool is_over() const {
         return status_ && (!errors_ || Clock::now() - gone_at_ > kDrainPatience);
+    }
+
+    static std::vector<pid_t> children() {
+        std::ifstream file(fmt::format("/proc/self/task/{}/children", ::getpid()));
+        return {std::istream_iterator<pid_t>(file), std::istream_iterator<pid_t>()};
+    }
+
+    static void end_orphans() {
+        const Clock::time_point end = Clock::now() + kOrphanPatience;
+        for (std::vector<pid_t> left = children(); !left.empty() && Clock::now() < end;
+             left = children()) {
+            for (const pid_t child : left) {
+                ::kill(child, SIGKILL);
+            }
+            while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+            }
+            ::poll(nullptr, 0, 10);
+        }
     }
 
     /// What an mpirun leaves behind that was killed.
@@ -270,6 +301,17 @@ class LauncherRun {
     LaunchEnd how_it_ended() const {
         if (filter_.exit_code()) {
             return {*filter_.exit_code(), ""};
+        }
+        if (is_too_late_) {
+            return {
+                kSystem,
+                fmt::format(
+                    "muster did not begin in time: {} waits for a host that it can't reach, or "
+                    "that "
+                    "can't reach this one (try --interface, or leave that host out; "
+                    "--start-timeout says how long to wait)",
+                    line_.front()
+                )};
         }
         const std::string how = WIFSIGNALED(*status_)
                                     ? fmt::format("was ended by signal {}", WTERMSIG(*status_))
@@ -299,6 +341,8 @@ class LauncherRun {
     Clock::time_point gone_at_;
     Clock::time_point heard_;
     int interrupts_ = 0;
+    Clock::time_point begin_by_;
+    bool is_too_late_ = false;
     /// Steps taken to end the launcher.
     int killing_ = 0;
 };
@@ -334,11 +378,12 @@ std::string token_for_launch() {
         ::isatty(STDOUT_FILENO) == 1 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
     const std::string terminal = seen ? fmt::format("{}x{}", size.ws_col, size.ws_row) : "none";
     ::setenv(kTerminal.data(), terminal.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
-    ::setenv("PMIX_OUTPUT_REDIRECT", "syslog", 0);  // NOLINT(concurrency-mt-unsafe)
+    ::setenv("PMIX_OUTPUT_REDIRECT", "syslog", 0);    // NOLINT(concurrency-mt-unsafe)
     return token;
 }
 
-Result<LaunchEnd> run_launcher(const std::vector<std::string>& line, const std::string& token) {
+Result<LaunchEnd>
+run_launcher(const std::vector<std::string>& line, const std::string& token, Duration patience) {
     const std::string path = find_program(line.front());
     if (path.empty()) {
         return Error{
@@ -351,7 +396,7 @@ Result<LaunchEnd> run_launcher(const std::vector<std::string>& line, const std::
                                          : ""
             )};
     }
-    return LauncherRun(line, path, token).run();
+    return LauncherRun(line, path, token, patience).run();
 }
 
 }  // namespace muster

@@ -10,6 +10,8 @@
 
 #include "muster/error.hpp"
 
+#include "base/time.hpp"
+
 namespace muster {
 
 struct LaunchEnd {
@@ -24,9 +26,13 @@ struct LaunchEnd {
 /// run to end cleanly, a second SIGINT at once, a third one kills the launcher. stdout is the
 /// launcher's own. Returns within 5 s of the run's end, whatever the launcher waits for.
 ///
+/// When rank 0 has not begun within `patience` the launcher is ended: mpirun itself waits for ever
+/// for a host that it can't reach.
+///
 /// REQUIRES: one thread, and that token_for_launch() is in the environment.
 /// Errors: NotFound, when the program is not there; System.
-Result<LaunchEnd> run_launcher(const std::vector<std::string>& line, const std::string& token);
+Result<LaunchEnd>
+run_launcher(const std::vector<std::string>& line, const std::string& token, Duration patience);
 
 /// A new token, put into this process's environment with what else the ranks are to know.
 std::string token_for_launch();

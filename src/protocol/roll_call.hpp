@@ -48,6 +48,8 @@ struct Enlisted {
     /// A file in the experiment's directory, and its content: who sees it shares the storage.
     std::string token_path;
     std::string token;
+    /// How long the file may take to be seen: network file systems show a new one late.
+    Duration token_patience{0};
     /// For AgentOptions.
     Duration heartbeat{0};
     Duration lease{0};

@@ -240,6 +240,7 @@ Result<std::vector<AgentRank>> RollCall::enlist(const Roles& roles, const Enlist
     word.environment = options.environment;
     word.token_path = path;
     word.token = *token;
+    word.token_patience = std::min(kStoragePatience, options.timeout / 3);
     word.heartbeat = options.heartbeat;
     word.lease = options.lease;
     word.rejoin = options.rejoin;
@@ -341,7 +342,7 @@ Status find_token(const Enlisted& enlisted) {
     if (enlisted.token_path.empty()) {
         return Ok{};
     }
-    const Duration end = monotonic_now() + kStoragePatience;
+    const Duration end = monotonic_now() + enlisted.token_patience;
     while (!has_content(enlisted.token_path, enlisted.token)) {
         const int reason = errno;
         if (monotonic_now() >= end) {

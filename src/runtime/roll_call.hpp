@@ -82,7 +82,7 @@ class RollCall {
 /// Errors: System, when rank 0 is gone or has nothing to say for `patience`; Corrupt.
 Result<Enlisted> answer_roll_call(Transport& transport, const Enrol& own, Duration patience);
 
-/// Ok when the token file is there; looks for some seconds.
+/// Ok when the token file is there; looks for as long as rank 0 says.
 /// Errors: InvalidInput, with what to do.
 Status find_token(const Enlisted& enlisted);
 
