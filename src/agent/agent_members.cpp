@@ -45,11 +45,12 @@ void Agent::State::on(const MemberEnded& event, TimePoint now) {
     if (auto held = release_held(*member, options.reports_per_second, now)) {
         tell(std::move(*held));
     }
+    // A limit says what it is in place of how the process ended, and that had its last lines.
     tell(Ended{
         event.key,
         told_outcome(*member, *setup->trial, event.outcome),
         event.usage,
-        event.last_lines});
+        member->limit ? event.outcome.detail : event.last_lines});
     deadlines.erase({member->wake, event.key});
     members.erase(event.key);
     go_on_if_empty(now);

@@ -259,6 +259,7 @@ std::optional<FromKeeper> read_from_keeper(Reader& reader) {
             reader.get(frame.usage.wall);
             reader.get(frame.usage.cpu);
             reader.get(frame.usage.max_rss_bytes);
+            reader.get(frame.last_lines);
             return frame;
         }
         case Kind::Environment:
@@ -351,6 +352,7 @@ void append_frame(const KeeperEnded& frame, std::string& out) {
     writer.put(frame.usage.wall);
     writer.put(frame.usage.cpu);
     writer.put(frame.usage.max_rss_bytes);
+    writer.put(frame.last_lines);
 }
 
 std::optional<std::string_view> FrameBuffer::next_body() {

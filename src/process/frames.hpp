@@ -62,6 +62,8 @@ struct KeeperRemark {
 struct KeeperEnded {
     Outcome outcome;
     Usage usage;
+    /// As Ended::last_lines.
+    std::string last_lines;
 };
 
 using FromKeeper = std::variant<KeeperStarted, KeeperReports, KeeperRemark, KeeperEnded>;

@@ -352,7 +352,8 @@ void Member::finish(std::string& outbox, Clock::time_point now) {
     }
     usage_.wall = now - began_;
     usage_.max_rss_bytes = std::max(usage_.max_rss_bytes, memory_.peak_bytes());
-    append_frame(KeeperEnded{outcome(), usage_}, outbox);
+    const std::string last_lines = over_memory_ ? output_.tail() : "";
+    append_frame(KeeperEnded{outcome(), usage_, last_lines}, outbox);
 }
 
 }  // namespace muster

@@ -287,7 +287,8 @@ void Processes::State::take(KeeperLink& link, FromKeeper frame) {
                 pending.emplace_back(ReportRefused{key, std::move(remark.text)});
             },
             [&](KeeperEnded& ended) {
-                pending.emplace_back(MemberEnded{key, std::move(ended.outcome), ended.usage});
+                pending.emplace_back(MemberEnded{
+                    key, std::move(ended.outcome), ended.usage, std::move(ended.last_lines)});
                 running.erase(key);
                 link.key.reset();
                 idle.push_back(link.id);

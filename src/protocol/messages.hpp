@@ -153,8 +153,8 @@ struct Ended {
     MemberKey key;
     Outcome outcome;
     Usage usage;
-    /// The end of what it wrote to its output, when it did not end well; whole lines, at most 2
-    /// KiB, UTF-8. May be empty.
+    /// The end of what it wrote to its output, where the outcome does not have it: at a limit. At
+    /// most ten lines of valid UTF-8; may be empty.
     std::string last_lines;
 
     friend bool operator==(const Ended&, const Ended&) = default;

@@ -306,8 +306,8 @@ TEST(AgentTest, ATimeLimitKillsOnTimeAndIsTheReasonOfTheEnd) {
         agent.handle(HeadSaid{Stop{kMember, StopKind::Kill}}, at(seconds{10})), AgentCommands{}
     );
     EXPECT_EQ(
-        end(agent, {EndCause::Signalled, 9, ""}, at(seconds{10})),
-        told(Ended{kMember, {EndCause::TimeLimit, 9, "10.0s"}, {}})
+        end(agent, {EndCause::Signalled, 9, "epoch 3"}, at(seconds{10})),
+        told(Ended{kMember, {EndCause::TimeLimit, 9, "10.0s"}, {}, "epoch 3"})
     );
 }
 

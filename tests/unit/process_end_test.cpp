@@ -159,7 +159,9 @@ TEST(ProcessEndTest, EndOfAMemberThatEndedIsNoError) {
 TEST(ProcessEndTest, MemoryPastTheLimitEndsTheMember) {
     ProcessHarness harness;
     LaunchPlan plan = harness.plan(
-        {"/usr/bin/python3", "-c", "x = bytearray(200 << 20); import time; time.sleep(1000)"}
+        {"/usr/bin/python3",
+         "-uc",
+         "print('loading all'); x = bytearray(200 << 20); import time; time.sleep(1000)"}
     );
     plan.memory_limit_bytes = std::int64_t{100} << 20;
 
@@ -167,6 +169,7 @@ TEST(ProcessEndTest, MemoryPastTheLimitEndsTheMember) {
 
     EXPECT_EQ(story.ended->outcome.cause, EndCause::MemoryLimit);
     EXPECT_THAT(story.ended->outcome.detail, ::testing::StartsWith("asked 100MiB, used "));
+    EXPECT_EQ(story.ended->last_lines, "loading all");
     EXPECT_GT(story.ended->usage.max_rss_bytes, std::int64_t{100} << 20);
 }
 
