@@ -50,7 +50,7 @@ Result<std::optional<std::vector<std::uint32_t>>> allowed_threads(
         mask = *std::move(own);
     }
     if (!mask || !limits.cpus) {
-        return mask ? std::move(mask) : limits.cpus;
+        return mask ? mask : limits.cpus;
     }
     std::sort(mask->begin(), mask->end());
     std::vector<std::uint32_t> both = probe::intersection(*limits.cpus, *mask);
