@@ -172,8 +172,8 @@ become() {
     local name=$1 stat
     shift
     stat_of self
-    echo "${stat[0]} ${stat[2]}" >"$dir/run/$name.new"
-    mv "$dir/run/$name.new" "$dir/run/$name"
+    # By the shell itself: init_of must find no other child of this process than that of unshare.
+    echo "${stat[0]} ${stat[2]}" >"$dir/run/$name"
     exec setsid "$@" </dev/null >>"$dir/log/$name.out" 2>&1
 }
 
