@@ -20,6 +20,7 @@
 #include "launch/exit_line.hpp"
 #include "process/environment.hpp"
 #include "process/spawner.hpp"
+#include "runtime/run_dir.hpp"
 #include "runtime/signals.hpp"
 #include "transport/launcher.hpp"
 #include "transport/mpi_world.hpp"
@@ -61,7 +62,11 @@ int run(const Command& command) {
         return muster::complain(launcher.error());
     }
     muster::Surroundings surroundings{.environment = muster::current_environment()};
-    muster::Result<muster::Spawner> spawner = muster::Spawner::start();
+    const muster::Result<muster::RunDir> run_dir = muster::RunDir::make();
+    if (!run_dir) {
+        return muster::complain(run_dir.error());
+    }
+    muster::Result<muster::Spawner> spawner = muster::Spawner::start(run_dir->path());
     if (!spawner) {
         return muster::complain(spawner.error());
     }
@@ -69,6 +74,7 @@ int run(const Command& command) {
     if (!signals) {
         return muster::complain(signals.error());
     }
+    surroundings.run_dir = &*run_dir;
     surroundings.spawner = &*spawner;
     surroundings.signals = &*signals;
     if (*launcher == muster::Launcher::None) {

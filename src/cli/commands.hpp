@@ -23,6 +23,7 @@
 namespace muster {
 
 class SignalSource;
+class RunDir;
 class Spawner;
 class Transport;
 
@@ -178,6 +179,7 @@ using ParsedCommand = std::variant<
 struct Surroundings {
     /// This process's own, as "NAME=value", from before any library changed it.
     std::vector<std::string> environment;
+    const RunDir* run_dir = nullptr;
     Spawner* spawner = nullptr;
     SignalSource* signals = nullptr;
     /// The other ranks of a launcher; nothing when this process is alone.

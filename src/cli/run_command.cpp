@@ -265,6 +265,7 @@ CommandEnd carry_out(const RunCommand& command, const Surroundings& surroundings
     }
     RunRequest request;
     request.spawner = surroundings.spawner;
+    request.run_dir = surroundings.run_dir;
     request.signals = surroundings.signals;
     request.transport = surroundings.transport;
     request.roll_call = roll_call ? &*roll_call : nullptr;

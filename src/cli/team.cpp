@@ -132,6 +132,7 @@ CommandEnd serve(const NodeArguments& node, const Surroundings& surroundings) {
     const Result<ServeEnd> end = serve_node(
         {.transport = surroundings.transport,
          .spawner = surroundings.spawner,
+         .run_dir = surroundings.run_dir,
          .signals = surroundings.signals,
          .enrol = enrol_here(node)}
     );

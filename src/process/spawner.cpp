@@ -3,6 +3,8 @@
 
 #include <cerrno>
 #include <csignal>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
@@ -46,7 +48,7 @@ void settle_descriptors(int socket) {
 
 }  // namespace
 
-Result<Spawner> Spawner::start() {
+Result<Spawner> Spawner::start(const std::string& remove_at_end) {
     if (threads_of(::getpid()).size() > 1) {
         return Error{
             ErrorCode::InvalidInput,
@@ -68,6 +70,10 @@ Result<Spawner> Spawner::start() {
         settle_signals();
         settle_descriptors(theirs.get());
         run_spawner(kSpawnerSocket, self);
+        if (!remove_at_end.empty()) {
+            std::error_code ignored;
+            std::filesystem::remove_all(remove_at_end, ignored);
+        }
         ::_exit(0);
     }
     return Spawner(pid, std::move(ours));

@@ -10,6 +10,8 @@
 
 #pragma once
 
+#include <string>
+
 #include <sys/types.h>
 
 #include "muster/error.hpp"
@@ -24,8 +26,11 @@ class Spawner {
     /// Forks the spawner. Returns in the caller only. Call it first thing in main(): what is open
     /// or allocated then costs a little memory in every keeper; descriptors are closed there.
     ///
+    /// When all is over, the agent gone and no process of a trial left, it removes the directory
+    /// `remove_at_end` with all that is in it.
+    ///
     /// Errors: InvalidInput when the process has other threads already; System.
-    static Result<Spawner> start();
+    static Result<Spawner> start(const std::string& remove_at_end = "");
 
     Spawner(Spawner&&) noexcept = default;
     Spawner& operator=(Spawner&&) noexcept = default;

@@ -2,7 +2,6 @@
 
 #include "runtime/run_dir.hpp"
 
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
@@ -16,9 +15,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace muster {
@@ -78,30 +75,6 @@ Error failed_to(std::string_view action) {
         fmt::format("cannot {}: {}", action, std::generic_category().message(errno))};
 }
 
-/// The janitor's life: in a session of its own, deaf to what ends a run, with nothing open but the
-/// pipe.
-[[noreturn]] void wait_and_remove(int lifeline, const std::string& path) {
-    ::setsid();
-    ::prctl(PR_SET_NAME, "muster-janitor");
-    sigset_t all;
-    sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
-    constexpr int kPipe = 3;
-    ::dup2(lifeline, kPipe);
-    ::close_range(kPipe + 1, ~0U, 0);
-    const int null = ::open("/dev/null", O_RDWR);
-    for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-        ::dup2(null, standard);
-    }
-    (void)!::chdir("/");
-    char byte = 0;
-    while (::read(kPipe, &byte, 1) < 0 && errno == EINTR) {
-    }
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-    ::_exit(0);
-}
-
 }  // namespace
 
 Result<RunDir> RunDir::make() {
@@ -121,26 +94,7 @@ Result<RunDir> RunDir::make() {
     UniqueFd lock(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     // Where there are no locks the process id alone decides.
     (void)::flock(lock.get(), LOCK_EX | LOCK_NB);
-    RunDir directory(std::move(path), std::move(lock));
-    if (Status forked = directory.fork_janitor(); !forked.ok()) {
-        return forked.error();
-    }
-    return directory;
-}
-
-Status RunDir::fork_janitor() {
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-        return failed_to("make a pipe");
-    }
-    const UniqueFd reading(ends[0]);
-    lifeline_.reset(ends[1]);
-    janitor_ = ::fork();
-    if (janitor_ == 0) {
-        wait_and_remove(reading.get(), path_);
-    }
-    return janitor_ > 0 ? Status(Ok{})
-                        : failed_to("fork the process that clears up (see 'ulimit -u')");
+    return RunDir(std::move(path), std::move(lock));
 }
 
 RunDir::~RunDir() {
@@ -149,10 +103,6 @@ RunDir::~RunDir() {
     }
     std::error_code ignored;
     fs::remove_all(path_, ignored);
-    if (janitor_ > 0) {
-        ::kill(janitor_, SIGKILL);
-        ::waitpid(janitor_, nullptr, 0);
-    }
 }
 
 }  // namespace muster

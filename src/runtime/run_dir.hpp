@@ -2,14 +2,12 @@
 //
 // run_dir - the node-local directory of one run: the report socket and the trials' params.json
 // files. Nobody else can look into it, its path is short, and it is gone after the run: should the
-// run be killed, a small process that waits for just that takes it away.
+// run be killed, its spawner takes it away (see Spawner::start), and else the next run.
 
 #pragma once
 
 #include <string>
 #include <utility>
-
-#include <sys/types.h>
 
 #include "muster/error.hpp"
 
@@ -21,7 +19,6 @@ class RunDir {
   public:
     /// Makes a directory under $TMPDIR, or under /tmp when that is unset, missing or too long for a
     /// socket's path. Takes away those that runs of this user left there when they were killed.
-    /// REQUIRES: the process has no other thread: it forks.
     /// Errors: System.
     static Result<RunDir> make();
 
@@ -37,15 +34,10 @@ class RunDir {
   private:
     RunDir(std::string path, UniqueFd lock) : path_(std::move(path)), lock_(std::move(lock)) {}
 
-    Status fork_janitor();
-
     std::string path_;
     /// Held on the directory, on this node's own file system: tells the living from the dead even
     /// across containers that share /tmp.
     UniqueFd lock_;
-    /// The process that takes the directory away when our end of its pipe closes.
-    pid_t janitor_ = -1;
-    UniqueFd lifeline_;
 };
 
 }  // namespace muster

@@ -249,10 +249,15 @@ class Run {
             own_signals.emplace(std::move(*opened));
         }
         SignalSource& signals = own_signals ? *own_signals : *request_.signals;
-        const Result<RunDir> run_dir = RunDir::make();
-        if (!run_dir.ok()) {
-            return run_dir.error();
+        std::optional<RunDir> own_run_dir;
+        if (request_.run_dir == nullptr) {
+            Result<RunDir> made = RunDir::make();
+            if (!made.ok()) {
+                return made.error();
+            }
+            own_run_dir.emplace(std::move(*made));
         }
+        const RunDir* run_dir = own_run_dir ? &*own_run_dir : request_.run_dir;
         Result<ReportServer> reports = ReportServer::listen(run_dir->path());
         if (!reports.ok()) {
             return reports.error();

@@ -22,6 +22,7 @@
 
 namespace muster {
 
+class RunDir;
 class Spawner;
 class SignalSource;
 class RollCall;
@@ -48,6 +49,8 @@ class Observer {
 struct RunRequest {
     /// Started before anything else. The run takes it: it is empty afterwards.
     Spawner* spawner = nullptr;
+    /// Made before the spawner, which removes it should this process be killed. Nothing: made here.
+    const RunDir* run_dir = nullptr;
     /// Opened before anything else. Nothing: opened here.
     SignalSource* signals = nullptr;
     /// What this machine has for trials; the spec's `reserve` is kept back from it later. With

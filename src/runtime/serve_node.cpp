@@ -157,11 +157,7 @@ Result<ServeEnd> serve_as_agent(const ServeRequest& request, const Enlisted& enl
         return give_up(*request.transport, found.error());
     }
     make_descriptor_room();
-    const Result<RunDir> run_dir = RunDir::make();
-    if (!run_dir.ok()) {
-        return give_up(*request.transport, run_dir.error());
-    }
-    Result<ReportServer> reports = ReportServer::listen(run_dir->path());
+    Result<ReportServer> reports = ReportServer::listen(request.run_dir->path());
     if (!reports.ok()) {
         return give_up(*request.transport, reports.error());
     }
@@ -170,7 +166,7 @@ Result<ServeEnd> serve_as_agent(const ServeRequest& request, const Enlisted& enl
         std::move(*request.spawner), with_node_values(enlisted.environment, current_environment())
     );
     Agent agent(AgentOptions{
-        .run_dir = run_dir->path(),
+        .run_dir = request.run_dir->path(),
         .socket_path = reports->socket_path(),
         .heartbeat = enlisted.heartbeat,
         .lease = enlisted.lease,

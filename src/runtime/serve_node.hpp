@@ -11,6 +11,7 @@
 
 namespace muster {
 
+class RunDir;
 class Spawner;
 class SignalSource;
 
@@ -18,6 +19,8 @@ struct ServeRequest {
     Transport* transport = nullptr;
     /// Started before anything else. It is empty afterwards.
     Spawner* spawner = nullptr;
+    /// Made before the spawner.
+    const RunDir* run_dir = nullptr;
     /// What it reads is left to rank 0, which gets the same.
     SignalSource* signals = nullptr;
     /// This rank's first word.

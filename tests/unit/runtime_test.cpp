@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "process/spawner.hpp"
 #include "runtime/experiment_clock.hpp"
 #include "runtime/experiment_dir.hpp"
 #include "runtime/held_commands.hpp"
@@ -214,6 +215,7 @@ TEST_F(RunDirTest, ItIsTakenAwayWhenItsProcessIsKilled) {
     const pid_t child = ::fork();
     if (child == 0) {
         const Result<RunDir> directory = RunDir::make();
+        const Result<Spawner> spawner = Spawner::start(directory->path());
         ::kill(::getpid(), SIGKILL);
     }
     ::waitpid(child, nullptr, 0);
