@@ -434,13 +434,29 @@ class SignalsTest(CliCase):
         self.assertEqual([trial["state"] for trial in self.results()], ["Completed"] * 4)
         self.assert_nothing_left()
 
+    def test_run_in_which_nothing_works_ends_and_says_why(self):
+        shell = "echo starting; echo 'no such dataset' >&2; exit 3"
+        spec = self.spec({"trial": {"shell": shell}, "num_samples": 100})
+        ended = self.muster("run", spec, "--node-resources", "cpu=2", "--plain")
+        kept_going = self.muster("run", spec, "--node-resources", "cpu=2", "--keep-going")
+
+        self.assertEqual(ended.returncode, 1, ended.stdout + ended.stderr)
+        self.assertIn("nothing succeeds: the first 8 trials all failed", ended.stderr)
+        self.assertIn("exit code 3: starting\nno such dataset", ended.stderr)
+        self.assertIn("92 waiting, 8 failed", ended.stdout)
+        self.assertEqual(kept_going.returncode, 1, kept_going.stdout)
+        self.assertIn("100 trials: 100 failed", kept_going.stdout)
+
     def test_reader_that_stops_reading_stops_nothing(self):
         # A note of each trial: far more than a pipe holds.
         shell = "head -c 3000 /dev/zero | tr '\\0' 'e'; exit 1"
         spec = {"trial": {"shell": shell}, "num_samples": 200}
         reader, writer = os.pipe()
         process = subprocess.Popen(
-            [MUSTER, "run", self.spec(spec)], cwd=self.dir, env=self.env, stdout=writer
+            [MUSTER, "run", self.spec(spec), "--keep-going"],
+            cwd=self.dir,
+            env=self.env,
+            stdout=writer,
         )
         self.started.append(process)
         os.close(writer)
