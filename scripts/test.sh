@@ -22,7 +22,7 @@ for argument in "$@"; do
     esac
 done
 
-scripts/install-deps.sh build run test
+scripts/install-deps.sh build run test slurm
 jobs=$(nproc)
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
