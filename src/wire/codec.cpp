@@ -389,7 +389,14 @@ void field(Coder& coder, Enrol& enrol) {
 template <class Coder>
 void field(Coder& coder, Enlisted& enlisted) {
     fields(coder, enlisted.role, enlisted.inventory, enlisted.environment, enlisted.token_path);
-    fields(coder, enlisted.token, enlisted.token_patience, enlisted.heartbeat, enlisted.lease, enlisted.rejoin);
+    fields(
+        coder,
+        enlisted.token,
+        enlisted.token_patience,
+        enlisted.heartbeat,
+        enlisted.lease,
+        enlisted.rejoin
+    );
     fields(coder, enlisted.orderly);
 }
 
