@@ -13,7 +13,7 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-/// MPI takes several calls to carry what a socket holds to where a probe sees it.
+/// Without sockets MPI takes several calls to carry what has come to where a probe sees it.
 constexpr int kMisses = 3;
 /// A socket that MPI accepts while nobody looks is found by a scan only. While connections are
 /// being made there are many scans, then few.
@@ -34,7 +34,7 @@ constexpr Duration kLongestSleep = milliseconds{1};
 
 MpiTransport::MpiTransport(MpiTransportOptions options)
     : LinkedTransport(options.rank, options.size),
-      wire_(options.size, Link::kFrame),
+      wire_(options.size, Link::kFrame, options.tcp_only),
       sockets_(std::move(options.sockets_before)),
       tcp_only_(options.tcp_only),
       peers_(options.size),
@@ -67,17 +67,20 @@ void MpiTransport::fetch() {
     }
     drain();
     const Clock::time_point now = Clock::now();
-    if (sockets_.dirty() || now - scanned_ >= (young() ? kScanWhenYoung : kScan)) {
+    if (sockets_.dirty() || now - scanned_ >= (young_ ? kScanWhenYoung : kScan)) {
         scanned_ = now;
         sockets_.scan();
         look_for_ends();
         introduce();
+        young_ = young_ && still_young();
+        // To send is to move MPI on, which may have read what poll() would wait for in vain.
+        drain();
     }
 }
 
 void MpiTransport::drain() {
     bool read = false;
-    for (int misses = 0; misses < kMisses;) {
+    for (int misses = 0; misses < (tcp_only_ ? 1 : kMisses);) {
         const std::optional<MpiWire::Arrival> arrival = wire_.next();
         if (!arrival) {
             ++misses;
@@ -139,7 +142,7 @@ void MpiTransport::introduce() {
         const bool news = std::any_of(ends.begin(), ends.end(), [&peer](const SocketEnds& end) {
             return std::find(peer.told.begin(), peer.told.end(), end) == peer.told.end();
         });
-        const bool again = !ends.empty() && young() && !sockets_.has_claimed(to) &&
+        const bool again = !ends.empty() && young_ && !sockets_.has_claimed(to) &&
                            now - peer.told_at >= kTellAgain;
         if ((news || again) && ready(to)) {
             peer.told = ends;
@@ -162,7 +165,7 @@ void MpiTransport::look_for_ends() {
     }
 }
 
-bool MpiTransport::young() const {
+bool MpiTransport::still_young() const {
     if (Clock::now() - began_ >= kYouth) {
         return false;
     }
@@ -176,8 +179,13 @@ bool MpiTransport::young() const {
     return false;
 }
 
+void MpiTransport::close() {
+    move_out();
+    wire_.close();
+}
+
 void MpiTransport::add_poll_fds(std::vector<pollfd>& fds) {
-    sockets_.add_poll_fds(fds);
+    sockets_.add_poll_fds(fds, wire_.sending());
 }
 
 void MpiTransport::polled(std::span<const pollfd> fds) {
@@ -188,7 +196,7 @@ Duration MpiTransport::longest_wait() const {
     if (size() == 1) {
         return kLongest;
     }
-    Duration wait = std::min(links_can_wait(), young() ? kScanWhenYoung : kScan);
+    Duration wait = std::min(links_can_wait(), young_ ? kScanWhenYoung : kScan);
     if (const std::optional<Duration> unfinished = wire_.oldest_unfinished()) {
         wait = std::min(wait, *unfinished < kPatience ? kUnfinished : kStuck);
     }

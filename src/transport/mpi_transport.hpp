@@ -39,8 +39,8 @@ class MpiTransport final : public LinkedTransport {
     void polled(std::span<const pollfd> fds) override;
     Duration longest_wait() const override;
 
-    /// What may go out goes out: the last acknowledgements, before a goodbye.
-    void flush() { move_out(); }
+    /// The end of all talk, before MPI_Finalize: the last acknowledgements go out.
+    void close();
 
   protected:
     bool ready(std::uint32_t to) override;
@@ -59,7 +59,7 @@ class MpiTransport final : public LinkedTransport {
         Clock::time_point told_at;
     };
 
-    bool young() const;
+    bool still_young() const;
     void drain();
     void on_introduction(std::uint32_t from, std::string_view bytes);
     void introduce();
@@ -69,6 +69,8 @@ class MpiTransport final : public LinkedTransport {
     TcpSockets sockets_;
     bool tcp_only_;
     std::vector<Peer> peers_;
+    /// Connections are being made.
+    bool young_ = true;
     Clock::time_point began_;
     Clock::time_point scanned_;
     /// When a frame went out or came in last.

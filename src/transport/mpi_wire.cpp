@@ -43,11 +43,46 @@ std::string error_text(int code) {
 
 struct MpiWire::State {
     std::size_t longest_frame = 0;
+    /// Posted ahead, for frames of all ranks in turn; nothing when it is MPI_Iprobe.
+    std::unique_ptr<Transfer> ahead;
     /// By rank; at most one each. MPI knows the addresses: a deque and a unique_ptr keep them.
     std::vector<std::unique_ptr<Transfer>> sends;
     std::vector<std::uint32_t> sending;
     std::deque<std::unique_ptr<Transfer>> receipts;
     std::vector<std::unique_ptr<Transfer>> given_up;
+
+    void post_ahead() {
+        ahead->request = MPI_REQUEST_NULL;
+        MPI_Irecv(
+            ahead->bytes.data(),
+            as_int(ahead->bytes.size()),
+            MPI_BYTE,
+            MPI_ANY_SOURCE,
+            kTag,
+            MPI_COMM_WORLD,
+            &ahead->request
+        );
+    }
+
+    std::optional<Arrival> next_ahead() {
+        int done = 0;
+        MPI_Status status{};
+        status.MPI_SOURCE = MPI_ANY_SOURCE;
+        const int code = MPI_Test(&ahead->request, &done, &status);
+        // A receipt that could not be posted is no request: it is done, and from nobody.
+        if ((code == MPI_SUCCESS && done == 0) || status.MPI_SOURCE < 0) {
+            return std::nullopt;
+        }
+        Arrival arrival;
+        arrival.from = static_cast<std::uint32_t>(status.MPI_SOURCE);
+        arrival.too_long = code != MPI_SUCCESS;
+        int count = 0;
+        if (code == MPI_SUCCESS && MPI_Get_count(&status, MPI_BYTE, &count) == MPI_SUCCESS) {
+            arrival.bytes.assign(ahead->bytes, 0, static_cast<std::size_t>(count));
+        }
+        post_ahead();
+        return arrival;
+    }
 
     void probe() {
         int there = 0;
@@ -78,10 +113,15 @@ struct MpiWire::State {
     }
 };
 
-MpiWire::MpiWire(std::uint32_t size, std::size_t longest_frame)
+MpiWire::MpiWire(std::uint32_t size, std::size_t longest_frame, bool post_ahead)
     : state_(std::make_unique<State>()) {
     state_->longest_frame = longest_frame;
     state_->sends.resize(size);
+    if (post_ahead) {
+        state_->ahead = std::make_unique<Transfer>();
+        state_->ahead->bytes.resize(longest_frame);
+        state_->post_ahead();
+    }
 }
 
 MpiWire::~MpiWire() {
@@ -94,6 +134,7 @@ MpiWire::~MpiWire() {
     for (std::unique_ptr<Transfer>& receipt : state_->receipts) {
         static_cast<void>(receipt.release());
     }
+    static_cast<void>(state_->ahead.release());
 }
 
 bool MpiWire::busy(std::uint32_t to) {
@@ -112,6 +153,10 @@ bool MpiWire::busy(std::uint32_t to) {
 
 bool MpiWire::unfinished(std::uint32_t to) const {
     return state_->sends[to] != nullptr;
+}
+
+std::span<const std::uint32_t> MpiWire::sending() const {
+    return state_->sending;
 }
 
 Status MpiWire::send(std::uint32_t to, std::string frame) {
@@ -139,6 +184,9 @@ Status MpiWire::send(std::uint32_t to, std::string frame) {
 }
 
 std::optional<MpiWire::Arrival> MpiWire::next() {
+    if (state_->ahead) {
+        return state_->next_ahead();
+    }
     state_->probe();
     std::set<std::uint32_t> held;
     for (auto place = state_->receipts.begin(); place != state_->receipts.end(); ++place) {
@@ -187,6 +235,15 @@ void MpiWire::give_up(std::uint32_t rank) {
         }
     }
     std::erase(state_->receipts, nullptr);
+}
+
+void MpiWire::close() {
+    if (!state_->ahead || state_->ahead->request == MPI_REQUEST_NULL) {
+        return;
+    }
+    // What nobody sent to is cancelled at once; what was received meanwhile is done.
+    MPI_Cancel(&state_->ahead->request);
+    MPI_Wait(&state_->ahead->request, MPI_STATUS_IGNORE);
 }
 
 }  // namespace muster

@@ -77,7 +77,8 @@ void set_unless_set(const char* name, const char* value) {
 
 /// By what MPI was told to use: through TCP alone, to this process itself apart.
 bool uses_tcp_only() {
-    if (variable("OMPI_MCA_pml") != "ob1") {
+    // A frame is to travel in one piece.
+    if (variable("OMPI_MCA_pml") != "ob1" || !variable("OMPI_MCA_btl_tcp_eager_limit").empty()) {
         return false;
     }
     const std::string btl = variable("OMPI_MCA_btl");
@@ -174,7 +175,7 @@ void MpiWorld::finalize(int exit_code, Duration limit) {
     if (std::exchange(state_->finalized, true)) {
         return;
     }
-    state_->transport->flush();
+    state_->transport->close();
     std::fflush(nullptr);
     const Guard guard(limit, exit_code, "");
     MPI_Finalize();

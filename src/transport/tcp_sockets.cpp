@@ -207,13 +207,17 @@ bool TcpSockets::listening() const {
     });
 }
 
-void TcpSockets::add_poll_fds(std::vector<pollfd>& fds) {
+void TcpSockets::add_poll_fds(std::vector<pollfd>& fds, std::span<const std::uint32_t> writing) {
     polled_.clear();
     for (std::size_t i = 0; i < sockets_.size(); ++i) {
         const Socket& socket = sockets_[i];
         if (!socket.ending && socket.idle_wakes < kMostIdleWakes) {
+            const bool writes =
+                socket.rank &&
+                std::find(writing.begin(), writing.end(), *socket.rank) != writing.end();
             polled_.push_back(i);
-            fds.push_back({socket.id.fd, POLLIN | POLLRDHUP, 0});
+            const int events = POLLIN | POLLRDHUP | (writes ? POLLOUT : 0);
+            fds.push_back({socket.id.fd, static_cast<short>(events), 0});
         }
     }
 }

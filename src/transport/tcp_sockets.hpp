@@ -52,7 +52,8 @@ class TcpSockets {
 
     bool listening() const;
 
-    void add_poll_fds(std::vector<pollfd>& fds);
+    /// Also for room to write, on the connections of the ranks in `writing`.
+    void add_poll_fds(std::vector<pollfd>& fds, std::span<const std::uint32_t> writing = {});
     /// REQUIRES: what the last add_poll_fds() added.
     void polled(std::span<const pollfd> fds);
     /// Something came in, so that those that polled() saw readable were rightly so.

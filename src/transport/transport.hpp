@@ -70,8 +70,8 @@ class Transport {
     /// Bytes that wait here for `to`: not yet handed to the system, or not taken in by the peer.
     virtual std::size_t unsent(std::uint32_t to) const = 0;
 
-    /// Ends the session with `peer`, unless it is newer than `session`: word of a newer one may have
-    /// come already.
+    /// Ends the session with `peer`, unless it is newer than `session`: word of a newer one may
+    /// have come already.
     virtual void abandon(std::uint32_t peer, std::uint32_t session) = 0;
     /// Begins a newer session with `peer`. REQUIRES: higher than the present one.
     virtual void begin_anew(std::uint32_t peer, std::uint32_t session) = 0;
