@@ -3,6 +3,7 @@
 // run_command - `muster run`: the spec, the node, the run, and what to say at its end.
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -17,6 +18,7 @@
 #include "cli/commands.hpp"
 #include "cli/experiment_view.hpp"
 #include "cli/progress.hpp"
+#include "cli/sign_of_life.hpp"
 #include "cli/watch.hpp"
 #include "launch/exit_line.hpp"
 #include "model/placeholder.hpp"
@@ -32,6 +34,8 @@ namespace {
 constexpr const char* kNoRecovery =
     "this mpirun ends the whole run when one node is lost (what was reported is kept, and the same "
     "command goes on); `muster launch`, or mpirun --enable-recovery, lets the others go on";
+/// From the last news of a run until its closing words.
+constexpr std::chrono::seconds kTimeToLeave{10};
 /// Trials in the closing table.
 constexpr std::size_t kClosingRows = 10;
 
@@ -281,7 +285,10 @@ CommandEnd carry_out(const RunCommand& command, const Surroundings& surroundings
     ProgressOptions progress{.name = spec->name, .objective = spec->objective};
     const bool plain =
         command.plain || (surroundings.transport != nullptr && !is_seen_on_terminal());
-    observer = make_observer(STDOUT_FILENO, std::move(progress), plain);
+    // The agents wait so long for a head that says nothing, and then leave.
+    const Duration patience = command.team.lease + command.team.rejoin + kTimeToLeave;
+    observer =
+        with_sign_of_life(make_observer(STDOUT_FILENO, std::move(progress), plain), patience);
     if (surroundings.recovery == Recovery::Off && surroundings.transport->size() > 1) {
         observer->on_note(NoteLevel::Warning, kNoRecovery);
     }

@@ -2,6 +2,7 @@
 
 #include "launch/exit_line.hpp"
 
+#include <array>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -9,13 +10,14 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 
 namespace muster {
 namespace {
 
-/// Nothing else begins a line so.
-constexpr std::string_view kMark = "\x1emuster-";
+/// In the order of Announcement::Kind.
+constexpr std::array<std::string_view, 3> kKinds = {"begin", "alive", "exit"};
 
 std::string variable(std::string_view name) {
     // Nobody changes the environment at these moments.
@@ -30,25 +32,34 @@ void write_exit_file(const std::string& path, int code) {
     (void)std::rename(unfinished.c_str(), path.c_str());
 }
 
-void say(const std::string& line) {
-    const std::string text = line + "\n";
-    (void)!::write(STDERR_FILENO, text.data(), text.size());
+void say(const Announcement& said) {
+    const std::string token = variable(kLaunchToken);
+    if (!token.empty()) {
+        const std::string text = announcement_line(said, token) + "\n";
+        (void)!::write(STDERR_FILENO, text.data(), text.size());
+    }
 }
 
 }  // namespace
 
-std::string begin_line(std::string_view token) {
-    return fmt::format("{}begin {}", kMark, token);
+std::string announcement_line(const Announcement& said, std::string_view token) {
+    const std::string_view kind = kKinds.at(static_cast<std::size_t>(said.kind));
+    return fmt::format("{}{} {} {}", kAnnouncement, kind, token, said.value);
 }
 
-std::string exit_line(std::string_view token, int code) {
-    return fmt::format("{}exit {} {}", kMark, token, code);
+bool is_launched() {
+    return !variable(kLaunchToken).empty();
 }
 
 void announce_begin() {
-    const std::string token = variable(kLaunchToken);
-    if (!token.empty()) {
-        say(begin_line(token));
+    say({.kind = Announcement::Kind::Begin});
+}
+
+void announce_alive(std::chrono::seconds patience) {
+    pollfd errors{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+    // What is not read at all must not stop the run. A pipe that has room has it for a whole line.
+    if (::poll(&errors, 1, 0) == 1 && errors.revents == POLLOUT) {
+        say({.kind = Announcement::Kind::Alive, .value = patience.count()});
     }
 }
 
@@ -57,10 +68,7 @@ void announce_exit_code(int code) {
     if (std::exchange(is_said, true)) {
         return;
     }
-    const std::string token = variable(kLaunchToken);
-    if (!token.empty()) {
-        say(exit_line(token, code));
-    }
+    say({.kind = Announcement::Kind::End, .value = code});
     const std::string path = variable(kExitFile);
     if (!path.empty()) {
         write_exit_file(path, code);
@@ -68,21 +76,19 @@ void announce_exit_code(int code) {
 }
 
 std::optional<Announcement> announcement_of(std::string_view line, std::string_view token) {
-    if (line == begin_line(token)) {
-        return Announcement{};
+    for (std::size_t kind = 0; kind < kKinds.size(); ++kind) {
+        const std::string prefix = fmt::format("{}{} {} ", kAnnouncement, kKinds.at(kind), token);
+        if (!line.starts_with(prefix)) {
+            continue;
+        }
+        Announcement said{.kind = static_cast<Announcement::Kind>(kind)};
+        const char* end = line.data() + line.size();
+        const auto parsed = std::from_chars(line.data() + prefix.size(), end, said.value);
+        if (parsed.ec == std::errc{} && parsed.ptr == end) {
+            return said;
+        }
     }
-    const std::string prefix = fmt::format("{}exit {} ", kMark, token);
-    if (!line.starts_with(prefix)) {
-        return std::nullopt;
-    }
-    int code = 0;
-    const char* begin = line.data() + prefix.size();
-    const char* end = line.data() + line.size();
-    const auto parsed = std::from_chars(begin, end, code);
-    if (parsed.ec != std::errc{} || parsed.ptr != end) {
-        return std::nullopt;
-    }
-    return Announcement{code};
+    return std::nullopt;
 }
 
 }  // namespace muster

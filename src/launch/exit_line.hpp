@@ -7,6 +7,8 @@
 
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,23 +31,33 @@ inline constexpr std::string_view kExitFile = "MUSTER_EXIT_FILE";
 /// Launchers give rank 0 a terminal of their own whether anybody sees it or not.
 inline constexpr std::string_view kTerminal = "MUSTER_TERMINAL";
 
+/// Whether somebody reads the announcements.
+bool is_launched();
+
 /// Says on stderr that rank 0 runs; nothing when nobody launched it so.
 void announce_begin();
+/// Says that rank 0 still runs, and that it is to be taken for lost when it has said nothing more
+/// for `patience`: mpirun does not notice that its host is gone. Not said while stderr is full.
+void announce_alive(std::chrono::seconds patience);
 /// Says on stderr and in the file how the run ended, where that is wanted. Only the first call
 /// counts.
 void announce_exit_code(int code);
 
-/// The lines that those two say, without their ends.
-std::string begin_line(std::string_view token);
-std::string exit_line(std::string_view token, int code);
+/// What every announcement begins with, and nothing else.
+inline constexpr std::string_view kAnnouncement = "\x1emuster-";
 
-/// What a line says; nothing when it is any other line.
 struct Announcement {
-    /// Nothing: the begin.
-    std::optional<int> exit_code;
+    enum class Kind : std::uint8_t { Begin, Alive, End };
+    Kind kind = Kind::Begin;
+    /// Alive: the patience in seconds. End: the exit code.
+    std::int64_t value = 0;
 
     friend bool operator==(const Announcement&, const Announcement&) = default;
 };
+
+/// The line of an announcement, without its end.
+std::string announcement_line(const Announcement& said, std::string_view token);
+/// What a line says; nothing when it is any other line.
 std::optional<Announcement> announcement_of(std::string_view line, std::string_view token);
 
 }  // namespace muster

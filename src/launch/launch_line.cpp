@@ -36,42 +36,76 @@ Words srun_line(const LaunchOptions& options, const LaunchPlace& place) {
     return line;
 }
 
+/// The line of mpirun, in which the user's own words take the place of ours: mpirun takes each
+/// setting once.
+class MpirunLine {
+  public:
+    explicit MpirunLine(const Words& users) : users_(users) {}
+
+    void add(std::initializer_list<std::string> words) { append(line_, words); }
+    void option(const std::string& name, const std::string& value) {
+        if (std::find(users_.begin(), users_.end(), name) == users_.end()) {
+            append(line_, {name, value});
+        }
+    }
+    void mca(const std::string& name, const std::string& value) {
+        const auto found = std::adjacent_find(
+            users_.begin(),
+            users_.end(),
+            [&](const std::string& left, const std::string& right) {
+                return left.ends_with("-mca") && right == name;
+            }
+        );
+        if (found == users_.end()) {
+            append(line_, {"--mca", name, value});
+        }
+    }
+    Words take() { return std::move(line_); }
+
+  private:
+    const Words& users_;
+    Words line_{"mpirun"};
+};
+
 Words mpirun_line(const LaunchOptions& options, const LaunchPlace& place) {
-    Words line{"mpirun"};
-    append(line, {"--enable-recovery", "--bind-to", "none"});
-    const bool several = !options.hosts.empty() || !options.hostfile.empty() ||
-                         (place.in_slurm_job && options.ranks == 0);
+    MpirunLine line(options.more);
+    line.add({"--enable-recovery"});
+    line.option("--bind-to", "none");
+    const bool names_hosts = !options.hosts.empty() || !options.hostfile.empty();
+    const bool several = names_hosts || (place.in_slurm_job && options.ranks == 0);
     Words hosts = options.hosts;
     const bool more_ranks = options.ranks > hosts.size() && !hosts.empty();
     if (options.ranks > 0 && !more_ranks && !hosts.empty()) {
         hosts.resize(options.ranks);
     }
     if (several && (options.ranks == 0 || (!hosts.empty() && !more_ranks))) {
-        append(line, {"--map-by", "ppr:1:node"});
+        line.option("--map-by", "ppr:1:node");
     } else {
-        const std::string ranks = std::to_string(std::max<std::uint32_t>(options.ranks, 1));
-        append(line, {"-n", ranks, "--map-by", "node", "--oversubscribe"});
+        line.option("-n", std::to_string(std::max<std::uint32_t>(options.ranks, 1)));
+        line.option("--map-by", "node");
+        line.add({"--oversubscribe"});
     }
     if (!hosts.empty()) {
-        append(line, {"--host", joined(hosts, ",")});
+        line.add({"--host", joined(hosts, ",")});
     }
     if (!options.hostfile.empty()) {
-        append(line, {"--hostfile", options.hostfile});
+        line.add({"--hostfile", options.hostfile});
     }
-    if (!options.hosts.empty() || !options.hostfile.empty()) {
+    if (names_hosts) {
         // Also inside a Slurm job the hosts are those that were named.
-        append(line, {"--mca", "ras", "^slurm", "--mca", "plm", "rsh"});
-        append(line, {"--mca", "plm_rsh_no_tree_spawn", "1"});
+        line.mca("ras", "^slurm");
+        line.mca("plm", "rsh");
+        line.mca("plm_rsh_no_tree_spawn", "1");
     }
     if (!options.agent.empty()) {
-        append(line, {"--mca", "plm_rsh_agent", options.agent});
+        line.mca("plm_rsh_agent", options.agent);
     }
     if (!options.interface.empty()) {
-        append(line, {"--mca", "btl_tcp_if_include", options.interface});
-        append(line, {"--mca", "oob_tcp_if_include", options.interface});
+        line.mca("btl_tcp_if_include", options.interface);
+        line.mca("oob_tcp_if_include", options.interface);
     }
-    append(line, {"-x", std::string(kLaunchToken), "-x", std::string(kTerminal)});
-    return line;
+    line.add({"-x", std::string(kLaunchToken), "-x", std::string(kTerminal)});
+    return line.take();
 }
 
 bool is_blank(char letter) {
@@ -128,6 +162,11 @@ Result<Words> launch_line(const LaunchOptions& options, const LaunchPlace& place
             ErrorCode::InvalidInput,
             "srun takes the hosts of its job: --hosts, --hostfile, --agent and --interface are "
             "for mpirun (--with mpirun)"};
+    }
+    if (!options.agent.empty() && !names_hosts) {
+        return Error{
+            ErrorCode::InvalidInput,
+            "--agent is what starts muster on the hosts of --hosts or --hostfile: name them"};
     }
     if (srun && options.ranks > place.slurm_nodes) {
         return Error{

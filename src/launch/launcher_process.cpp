@@ -8,25 +8,21 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
-#include <system_error>
+#include <utility>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "launch/exit_line.hpp"
+#include "launch/launcher_child.hpp"
+#include "launch/patient_output.hpp"
 #include "launch/stderr_filter.hpp"
 #include "posix/unique_fd.hpp"
 
@@ -36,8 +32,9 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kContinue = 75;
+constexpr int kCancelled = 4;
 constexpr int kSystem = 5;
+constexpr int kContinue = 75;
 /// From rank 0's last word until the launcher is told to end, and between the steps of that: Open
 /// MPI's waits two seconds for ranks that left without MPI_Finalize, and for ever for a lost host.
 constexpr auto kPatience = 3s;
@@ -45,14 +42,8 @@ constexpr auto kBetweenTerms = 300ms;
 constexpr auto kBeforeKill = 700ms;
 /// After the launcher itself is gone, what its stderr may still hold.
 constexpr auto kDrainPatience = 200ms;
+/// How long an unfinished line is kept back.
 constexpr auto kQuiet = 1s;
-constexpr auto kOrphanPatience = 2s;
-
-Error failed_to(const std::string& what) {
-    return {
-        ErrorCode::System,
-        fmt::format("cannot {}: {}", what, std::generic_category().message(errno))};
-}
 
 class Signals {
   public:
@@ -67,12 +58,12 @@ class Signals {
         ::pthread_sigmask(SIG_BLOCK, &wanted_, &before_);
         fd_.reset(::signalfd(-1, &wanted_, SFD_CLOEXEC | SFD_NONBLOCK));
     }
-    ~Signals() { restore(); }
+    ~Signals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
     Signals(const Signals&) = delete;
     Signals& operator=(const Signals&) = delete;
 
     int fd() const { return fd_.get(); }
-    void restore() const { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    const sigset_t& before() const { return before_; }
     std::optional<int> next() const {
         signalfd_siginfo info{};
         const bool came = ::read(fd_.get(), &info, sizeof info) == sizeof info;
@@ -85,85 +76,54 @@ class Signals {
     UniqueFd fd_;
 };
 
+/// Why the launcher is ended, when it does not end by itself.
+enum class Ending {
+    None,
+    /// Rank 0 has ended.
+    Over,
+    /// Rank 0 did not begin in time.
+    Late,
+    /// Rank 0 has been silent for longer than it said that it would.
+    Silent,
+    /// A signal came before rank 0 had begun.
+    Stopped,
+};
+
 class LauncherRun {
   public:
-    LauncherRun(
-        const std::vector<std::string>& line,
-        std::string path,
-        std::string token,
-        Duration patience
-    )
-        : line_(line),
-          path_(std::move(path)),
-          filter_(std::move(token)),
-          begin_by_(Clock::now() + patience) {}
+    LauncherRun(std::string name, LauncherChild child, Signals& signals, StderrFilter filter)
+        : name_(std::move(name)),
+          child_(std::move(child)),
+          signals_(signals),
+          filter_(std::move(filter)) {}
 
-    Result<LaunchEnd> run() {
-        // What mpirun starts and leaves behind (ssh to a host that does not answer) comes to us.
-        ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-        if (Status started = start(); !started.ok()) {
-            return started.error();
-        }
+    LaunchEnd run(Duration patience) {
+        begin_by_ = Clock::now() + patience;
         while (!is_over()) {
             turn();
         }
-        show(filter_.flush());
-        end_orphans();
-        remove_session();
+        output_.show(filter_.flush());
+        while (!output_.is_empty() && !is_hurried_) {
+            turn();
+        }
+        LauncherChild::end_orphans();
+        if (is_killed_) {
+            child_.remove_session();
+        }
         return how_it_ended();
     }
 
   private:
-    Status start() {
-        std::array<int, 2> ends{};
-        if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-            return failed_to("make a pipe");
-        }
-        errors_.reset(ends[0]);
-        const UniqueFd writing(ends[1]);
-        ::fcntl(errors_.get(), F_SETFL, O_NONBLOCK);
-        const pid_t parent = ::getpid();
-        pid_ = ::fork();
-        if (pid_ < 0) {
-            return failed_to("start " + line_.front());
-        }
-        if (pid_ == 0) {
-            become_launcher(writing.get(), parent);
-        }
-        // Both sides, so that it is done whoever comes first.
-        ::setpgid(pid_, pid_);
-        process_.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
-        return process_ ? Status(Ok{}) : Status(failed_to("watch " + line_.front()));
-    }
-
-    /// A group of its own: a terminal's ^C is for muster, which knows better how to end.
-    [[noreturn]] void become_launcher(int errors, pid_t parent) {
-        ::setpgid(0, 0);
-        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (::getppid() != parent) {
-            ::_exit(1);
-        }
-        signals_.restore();
-        const int null = ::open("/dev/null", O_RDONLY);
-        ::dup2(null, STDIN_FILENO);
-        ::dup2(errors, STDERR_FILENO);
-        std::vector<char*> words;
-        words.reserve(line_.size() + 1);
-        for (const std::string& word : line_) {
-            words.push_back(const_cast<char*>(word.c_str()));  // NOLINT: what execv wants
-        }
-        words.push_back(nullptr);
-        ::execv(path_.c_str(), words.data());
-        ::_exit(127);
-    }
-
     void turn() {
-        std::array<pollfd, 3> fds{{
+        std::array<pollfd, 4> fds{{
             {signals_.fd(), POLLIN, 0},
-            {errors_ ? errors_.get() : -1, POLLIN, 0},
-            {status_ ? -1 : process_.get(), POLLIN, 0},
+            {output_.is_full() ? -1 : child_.errors(), POLLIN, 0},
+            {child_.status() ? -1 : child_.fd(), POLLIN, 0},
+            {output_.waits_for(), POLLOUT, 0},
         }};
-        const int ready = ::poll(fds.data(), fds.size(), milliseconds_to_wait());
+        const bool soon = ending_ != Ending::None || filter_.exit_code() || filter_.holds_back() ||
+                          child_.status();
+        const int ready = ::poll(fds.data(), fds.size(), soon ? 50 : 1'000);
         if (ready > 0 && fds[0].revents != 0) {
             while (const std::optional<int> number = signals_.next()) {
                 on_signal(*number);
@@ -172,52 +132,41 @@ class LauncherRun {
         if (ready > 0 && fds[1].revents != 0) {
             read_errors();
         } else if (filter_.holds_back() && Clock::now() - heard_ > kQuiet) {
-            show(filter_.flush());
+            output_.show(filter_.flush());
         }
         if (ready > 0 && fds[2].revents != 0) {
-            reap();
+            child_.reap();
+            gone_at_ = Clock::now();
         }
-        if (filter_.exit_code() && !said_at_) {
-            said_at_ = Clock::now();
-        }
-        if (!filter_.has_begun() && !filter_.exit_code() && Clock::now() > begin_by_) {
-            is_too_late_ = true;
-            end_step(Clock::now() - begin_by_);
-        } else if (said_at_ && Clock::now() - *said_at_ > kPatience) {
-            end_step(Clock::now() - *said_at_ - kPatience);
-        }
-    }
-
-    int milliseconds_to_wait() const {
-        const bool soon = said_at_ || status_ || filter_.holds_back() || killing_ > 0;
-        return soon ? 50 : 1'000;
+        output_.write();
+        look_for_an_end();
+        take_end_step();
     }
 
     void on_signal(int number) {
+        is_hurried_ = filter_.exit_code() || child_.status();
         if (number == SIGINT && ++interrupts_ > 2) {
-            show("muster launch: ending the launcher\n");
-            signal_launcher(SIGKILL);
-            return;
-        }
-        // mpirun and srun pass these on to every rank; of TERM and INT they would kill them.
-        signal_launcher(number == SIGINT ? kCancelSignal : SIGUSR1);
-    }
-
-    void signal_launcher(int number) const {
-        if (!status_) {
-            ::kill(pid_, number);
+            output_.show("muster launch: ending the launcher\n");
+            kill();
+        } else if (!filter_.has_begun()) {
+            // What has begun nothing has nothing to end cleanly.
+            stopped_by_ = number;
+            begin_to_end(Ending::Stopped, Clock::now());
+        } else {
+            // mpirun and srun pass these on to every rank; of TERM and INT they would kill them.
+            child_.signal(number == SIGINT ? kCancelSignal : SIGUSR1);
         }
     }
 
     void read_errors() {
         std::array<char, 16'384> bytes{};
-        while (true) {
-            const ssize_t size = ::read(errors_.get(), bytes.data(), bytes.size());
+        while (!output_.is_full()) {
+            const ssize_t size = ::read(child_.errors(), bytes.data(), bytes.size());
             if (size > 0) {
                 heard_ = Clock::now();
-                show(filter_.take({bytes.data(), static_cast<std::size_t>(size)}));
+                output_.show(filter_.take({bytes.data(), static_cast<std::size_t>(size)}));
             } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
-                errors_.reset();
+                child_.close_errors();
                 return;
             } else {
                 return;
@@ -225,126 +174,132 @@ class LauncherRun {
         }
     }
 
-    static void show(std::string_view text) {
-        while (!text.empty()) {
-            const ssize_t size = ::write(STDERR_FILENO, text.data(), text.size());
-            if (size > 0) {
-                text.remove_prefix(static_cast<std::size_t>(size));
-            } else if (errno == EAGAIN) {
-                pollfd fd{STDERR_FILENO, POLLOUT, 0};
-                ::poll(&fd, 1, 1000);
-            } else if (errno != EINTR) {
-                return;
+    void look_for_an_end() {
+        const Clock::time_point now = Clock::now();
+        if (const auto patience = filter_.take_patience()) {
+            silent_at_ = now + *patience;
+        }
+        if (filter_.exit_code()) {
+            begin_to_end(Ending::Over, now + kPatience);
+            // What nobody reads yet, in a pager perhaps, must not be lost.
+            if (ending_ == Ending::Over && end_steps_ == 0 && !is_hurried_ &&
+                is_stuck(STDOUT_FILENO)) {
+                end_at_ = now + kPatience;
             }
+        } else if (!filter_.has_begun() && now > begin_by_) {
+            begin_to_end(Ending::Late, now);
+        } else if (silent_at_ && now > *silent_at_ && !output_.is_full()) {
+            begin_to_end(Ending::Silent, now);
         }
     }
 
-    void reap() {
-        int status = 0;
-        if (::waitpid(pid_, &status, WNOHANG) == pid_) {
-            status_ = status;
-            gone_at_ = Clock::now();
+    void begin_to_end(Ending why, Clock::time_point at) {
+        if (ending_ == Ending::None) {
+            ending_ = why;
+            end_at_ = at;
         }
     }
 
-    /// The launcher does not end by itself: it waits for a host that is gone, or never was there.
-    void end_step(Clock::duration late) {
-        const auto step = [&](int place, Clock::duration after, int number) {
-            if (killing_ == place && late > after) {
-                ++killing_;
-                signal_launcher(number);
-            }
-        };
-        step(0, 0s, SIGTERM);
-        step(1, kBetweenTerms, SIGTERM);
-        step(2, kBetweenTerms + kBeforeKill, SIGKILL);
+    /// The launcher may wait for a host that is gone, or never was there: mpirun ends at its second
+    /// signal at the latest.
+    void take_end_step() {
+        if (ending_ == Ending::None || child_.status()) {
+            return;
+        }
+        const Clock::duration late = Clock::now() - end_at_;
+        if (end_steps_ == 0 && late >= 0s) {
+            end_steps_ = 1;
+            child_.signal(SIGTERM);
+        } else if (end_steps_ == 1 && late >= kBetweenTerms) {
+            end_steps_ = 2;
+            child_.signal(SIGTERM);
+        } else if (end_steps_ == 2 && late >= kBetweenTerms + kBeforeKill) {
+            end_steps_ = 3;
+            kill();
+        }
+    }
+
+    void kill() {
+        is_killed_ = true;
+        child_.signal(SIGKILL);
     }
 
     bool is_over() const {
-        return status_ && (!errors_ || Clock::now() - gone_at_ > kDrainPatience);
-    }
-
-    static std::vector<pid_t> children() {
-        std::ifstream file(fmt::format("/proc/self/task/{}/children", ::getpid()));
-        return {std::istream_iterator<pid_t>(file), std::istream_iterator<pid_t>()};
-    }
-
-    static void end_orphans() {
-        const Clock::time_point end = Clock::now() + kOrphanPatience;
-        for (std::vector<pid_t> left = children(); !left.empty() && Clock::now() < end;
-             left = children()) {
-            for (const pid_t child : left) {
-                ::kill(child, SIGKILL);
-            }
-            while (::waitpid(-1, nullptr, WNOHANG) > 0) {
-            }
-            ::poll(nullptr, 0, 10);
-        }
-    }
-
-    /// What an mpirun leaves behind that was killed.
-    void remove_session() const {
-        if (killing_ < 3 && interrupts_ < 3) {
-            return;
-        }
-        std::array<char, 256> host{};
-        ::gethostname(host.data(), host.size() - 1);
-        const std::string name(host.data(), std::strcspn(host.data(), "."));
-        std::error_code ignored;
-        std::filesystem::remove_all(
-            std::filesystem::temp_directory_path(ignored) /
-                fmt::format("ompi.{}.{}/pid.{}", name, ::getuid(), pid_),
-            ignored
-        );
+        return child_.status() &&
+               (child_.errors() < 0 || is_hurried_ ||
+                (!output_.is_full() && Clock::now() - gone_at_ > kDrainPatience));
     }
 
     LaunchEnd how_it_ended() const {
         if (filter_.exit_code()) {
             return {*filter_.exit_code(), ""};
         }
-        if (is_too_late_) {
-            return {
-                kSystem,
-                fmt::format(
-                    "muster did not begin in time: {} waits for a host that it can't reach, or "
-                    "that "
-                    "can't reach this one (try --interface, or leave that host out; "
-                    "--start-timeout says how long to wait)",
-                    line_.front()
-                )};
+        switch (ending_) {
+            case Ending::None:
+            case Ending::Over:
+                return gone_without_a_word();
+            case Ending::Late:
+                return {
+                    kSystem,
+                    fmt::format(
+                        "muster did not begin in time: {} waits for a host that it can't reach, or "
+                        "that can't reach this one (try --interface, or leave that host out; "
+                        "--start-timeout says how long to wait)",
+                        name_
+                    )};
+            case Ending::Silent:
+                return {
+                    kContinue,
+                    "rank 0 is silent: its host is gone or can't be reached; what was reported is "
+                    "kept, and the same command goes on"};
+            case Ending::Stopped:
+                return {
+                    stopped_by_ == SIGINT ? kCancelled : kContinue,
+                    fmt::format(
+                        "ended by SIG{} before muster had begun on rank 0",
+                        ::sigabbrev_np(stopped_by_)
+                    )};
         }
-        const std::string how = WIFSIGNALED(*status_)
-                                    ? fmt::format("was ended by signal {}", WTERMSIG(*status_))
-                                    : fmt::format("ended with code {}", WEXITSTATUS(*status_));
+        return {};
+    }
+
+    LaunchEnd gone_without_a_word() const {
+        const int status = child_.status().value_or(0);
+        const std::string how = WIFSIGNALED(status)
+                                    ? fmt::format("was ended by signal {}", WTERMSIG(status))
+                                    : fmt::format("ended with code {}", WEXITSTATUS(status));
         if (filter_.has_begun()) {
             return {
                 kContinue,
                 fmt::format(
                     "rank 0 is gone without a word, and {} {}; what was reported is kept, and the "
                     "same command goes on",
-                    line_.front(),
+                    name_,
                     how
                 )};
         }
-        return {kSystem, fmt::format("{} {} before muster began on rank 0", line_.front(), how)};
+        return {kSystem, fmt::format("{} {} before muster began on rank 0", name_, how)};
     }
 
-    const std::vector<std::string>& line_;
-    std::string path_;
+    std::string name_;
+    LauncherChild child_;
+    Signals& signals_;
     StderrFilter filter_;
-    Signals signals_;
-    pid_t pid_ = -1;
-    UniqueFd process_;
-    UniqueFd errors_;
-    std::optional<int> status_;
-    std::optional<Clock::time_point> said_at_;
-    Clock::time_point gone_at_;
+    PatientOutput output_{STDERR_FILENO};
     Clock::time_point heard_;
-    int interrupts_ = 0;
     Clock::time_point begin_by_;
-    bool is_too_late_ = false;
-    /// Steps taken to end the launcher.
-    int killing_ = 0;
+    std::optional<Clock::time_point> silent_at_;
+    Clock::time_point gone_at_;
+    int interrupts_ = 0;
+    int stopped_by_ = 0;
+    /// A signal came when all was over but for output that nobody reads.
+    bool is_hurried_ = false;
+
+    Ending ending_ = Ending::None;
+    /// When its first step is due; steps taken.
+    Clock::time_point end_at_;
+    int end_steps_ = 0;
+    bool is_killed_ = false;
 };
 
 }  // namespace
@@ -396,7 +351,14 @@ run_launcher(const std::vector<std::string>& line, const std::string& token, Dur
                                          : ""
             )};
     }
-    return LauncherRun(line, path, token, patience).run();
+    // What mpirun starts and leaves behind (ssh to a host that does not answer) comes to us.
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+    Signals signals;
+    Result<LauncherChild> child = LauncherChild::start(line, path, signals.before());
+    if (!child) {
+        return child.error();
+    }
+    return LauncherRun(line.front(), std::move(*child), signals, StderrFilter(token)).run(patience);
 }
 
 }  // namespace muster

@@ -23,11 +23,12 @@ struct LaunchEnd {
 };
 
 /// Runs the line to its end. SIGINT, SIGTERM, SIGUSR1 and SIGHUP go to rank 0: the first asks the
-/// run to end cleanly, a second SIGINT at once, a third one kills the launcher. stdout is the
-/// launcher's own. Returns within 5 s of the run's end, whatever the launcher waits for.
+/// run to end cleanly, a second SIGINT at once, a third one kills the launcher; before rank 0 has
+/// begun the first ends it. stdout is the launcher's own. Returns within 5 s of the run's end,
+/// whatever the launcher waits for, unless that is a reader of stdout or stderr that still lives.
 ///
-/// When rank 0 has not begun within `patience` the launcher is ended: mpirun itself waits for ever
-/// for a host that it can't reach.
+/// When rank 0 has not begun within `patience`, or has been silent for longer than it said that it
+/// would, the launcher is ended: mpirun itself waits for ever for a host that it can't reach.
 ///
 /// REQUIRES: one thread, and that token_for_launch() is in the environment.
 /// Errors: NotFound, when the program is not there; System.

@@ -25,6 +25,7 @@ constexpr std::array<std::string_view, 4> kNoisyBlocks = {
 };
 constexpr std::size_t kLongestBlock = 60;
 constexpr std::size_t kLongestLine = 65'536;
+constexpr std::size_t kLongestAnnouncement = 80;
 
 bool is_rule(std::string_view line) {
     return line.size() >= 60 && line.find_first_not_of('-') == std::string_view::npos;
@@ -45,8 +46,15 @@ std::string StderrFilter::take(std::string_view bytes) {
     std::size_t begin = 0;
     for (std::size_t end = line_.find('\n'); end != std::string::npos;
          end = line_.find('\n', begin)) {
-        take_line(std::string_view(line_).substr(begin, end - begin), shown);
-        begin = end + 1;
+        const std::string_view line = std::string_view(line_).substr(begin, end - begin);
+        // Behind what another rank wrote, perhaps, whose line goes on after it.
+        const std::size_t mark = line.rfind(kAnnouncement);
+        if (mark != std::string_view::npos && take_announcement(line.substr(mark))) {
+            line_.erase(begin + mark, line.size() - mark + 1);
+        } else {
+            take_line(line, shown);
+            begin = end + 1;
+        }
     }
     line_.erase(0, begin);
     if (line_.size() > kLongestLine) {
@@ -55,12 +63,21 @@ std::string StderrFilter::take(std::string_view bytes) {
     return shown;
 }
 
-void StderrFilter::take_line(std::string_view line, std::string& shown) {
-    if (const std::optional<Announcement> said = announcement_of(line, token_)) {
-        has_begun_ = true;
-        exit_code_ = said->exit_code ? said->exit_code : exit_code_;
-        return;
+bool StderrFilter::take_announcement(std::string_view line) {
+    const std::optional<Announcement> said = announcement_of(line, token_);
+    if (!said) {
+        return false;
     }
+    has_begun_ = true;
+    if (said->kind == Announcement::Kind::End) {
+        exit_code_ = static_cast<int>(said->value);
+    } else if (said->kind == Announcement::Kind::Alive) {
+        patience_ = std::chrono::seconds{said->value};
+    }
+    return true;
+}
+
+void StderrFilter::take_line(std::string_view line, std::string& shown) {
     if (!block_.empty()) {
         block_.emplace_back(line);
         if (is_rule(line) || block_.size() > kLongestBlock) {
@@ -86,7 +103,12 @@ void StderrFilter::end_block(std::string& shown) {
 std::string StderrFilter::flush() {
     std::string shown;
     end_block(shown);
-    return shown + std::exchange(line_, {});
+    const std::size_t mark = line_.rfind(kAnnouncement);
+    // The rest of an announcement comes, or nobody misses it.
+    const bool keeps = mark != std::string::npos && line_.size() - mark < kLongestAnnouncement;
+    std::string kept = keeps ? line_.substr(mark) : "";
+    line_.resize(line_.size() - kept.size());
+    return shown + std::exchange(line_, std::move(kept));
 }
 
 }  // namespace muster

@@ -5,10 +5,12 @@
 
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "launch/exit_line.hpp"
@@ -28,8 +30,14 @@ class StderrFilter {
 
     bool has_begun() const { return has_begun_; }
     std::optional<int> exit_code() const { return exit_code_; }
+    /// What rank 0 said last of how long it may be silent, since the last call.
+    std::optional<std::chrono::seconds> take_patience() {
+        return std::exchange(patience_, std::nullopt);
+    }
 
   private:
+    /// Whether the announcement at the end of `line` was one of this launch's.
+    bool take_announcement(std::string_view line);
     void take_line(std::string_view line, std::string& shown);
     void end_block(std::string& shown);
 
@@ -39,6 +47,7 @@ class StderrFilter {
     std::vector<std::string> block_;
     bool has_begun_ = false;
     std::optional<int> exit_code_;
+    std::optional<std::chrono::seconds> patience_;
 };
 
 }  // namespace muster

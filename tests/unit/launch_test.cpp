@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include <chrono>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +18,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 LaunchOptions options() {
     LaunchOptions options;
@@ -32,6 +36,10 @@ std::string line(const LaunchOptions& options, const LaunchPlace& place = {}) {
     return text;
 }
 
+std::string said(Announcement::Kind kind, std::int64_t value = 0) {
+    return announcement_line({.kind = kind, .value = value}, "abc");
+}
+
 TEST(LaunchLineTest, HostsGetARankEach) {
     LaunchOptions wanted = options();
     wanted.hosts = {"n1", "n2"};
@@ -45,6 +53,20 @@ TEST(LaunchLineTest, HostsGetARankEach) {
         "btl_tcp_if_include ib0 --mca oob_tcp_if_include ib0 -x MUSTER_LAUNCH_TOKEN -x "
         "MUSTER_TERMINAL /bin/muster run sweep.yaml"
     );
+}
+
+TEST(LaunchLineTest, TheUsersWordsTakeThePlaceOfOurs) {
+    LaunchOptions wanted = options();
+    wanted.hosts = {"n1"};
+    wanted.interface = "ib0";
+    wanted.more = {"--mca", "btl_tcp_if_include", "eth0", "--bind-to", "core"};
+
+    const std::string text = line(wanted);
+
+    EXPECT_THAT(text, HasSubstr("--mca btl_tcp_if_include eth0 --bind-to core /bin/muster"));
+    EXPECT_THAT(text, Not(HasSubstr("btl_tcp_if_include ib0")));
+    EXPECT_THAT(text, Not(HasSubstr("--bind-to none")));
+    EXPECT_THAT(text, HasSubstr("oob_tcp_if_include ib0"));
 }
 
 TEST(LaunchLineTest, RanksWithoutHostsRunHere) {
@@ -116,18 +138,44 @@ TEST(HostfileTest, WhatIsNoHostIsNamedWithItsLine) {
 TEST(StderrFilterTest, AnnouncementsAreTakenOutAndRemembered) {
     StderrFilter filter("abc");
 
-    EXPECT_EQ(filter.take("one\n" + begin_line("abc") + "\ntwo\n"), "one\ntwo\n");
+    EXPECT_EQ(filter.take("one\n" + said(Announcement::Kind::Begin) + "\ntwo\n"), "one\ntwo\n");
     EXPECT_TRUE(filter.has_begun());
     EXPECT_EQ(filter.exit_code(), std::nullopt);
-    EXPECT_EQ(filter.take(exit_line("abc", 75) + "\n"), "");
+    EXPECT_EQ(filter.take(said(Announcement::Kind::End, 75) + "\n"), "");
     EXPECT_EQ(filter.exit_code(), 75);
 }
 
 TEST(StderrFilterTest, SomebodyElsesAnnouncementIsShown) {
+    const std::string other = announcement_line({.kind = Announcement::Kind::End}, "other");
     StderrFilter filter("abc");
 
-    EXPECT_EQ(filter.take(exit_line("other", 0) + "\n"), exit_line("other", 0) + "\n");
+    EXPECT_EQ(filter.take(other + "\n"), other + "\n");
     EXPECT_FALSE(filter.has_begun());
+}
+
+TEST(StderrFilterTest, SilenceIsAllowedForAsLongAsWasSaidLast) {
+    StderrFilter filter("abc");
+
+    EXPECT_EQ(filter.take(said(Announcement::Kind::Alive, 70) + "\n"), "");
+    EXPECT_EQ(filter.take_patience(), std::chrono::seconds{70});
+    EXPECT_EQ(filter.take_patience(), std::nullopt);
+}
+
+TEST(StderrFilterTest, AnAnnouncementMayStandInTheMiddleOfAnothersLine) {
+    StderrFilter filter("abc");
+
+    EXPECT_EQ(filter.take("hel" + said(Announcement::Kind::End, 1) + "\nlo\n"), "hello\n");
+    EXPECT_EQ(filter.exit_code(), 1);
+}
+
+TEST(StderrFilterTest, HalfAnAnnouncementIsKeptBack) {
+    const std::string line = said(Announcement::Kind::End, 3) + "\n";
+    StderrFilter filter("abc");
+
+    EXPECT_EQ(filter.take("text" + line.substr(0, 12)), "");
+    EXPECT_EQ(filter.flush(), "text");
+    EXPECT_EQ(filter.take(line.substr(12)), "");
+    EXPECT_EQ(filter.exit_code(), 3);
 }
 
 TEST(StderrFilterTest, ALineMayComeInPieces) {

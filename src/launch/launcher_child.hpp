@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// launcher_child - the process of mpirun or srun: started, signalled, reaped, and swept up after.
+
+#pragma once
+
+#include <csignal>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "muster/error.hpp"
+
+#include "posix/unique_fd.hpp"
+
+namespace muster {
+
+class LauncherChild {
+  public:
+    /// Starts `line`, whose program is at `path`, in a process group of its own: a terminal's ^C is
+    /// for muster, which knows better how to end. It dies with this process.
+    ///
+    /// `mask`: the signals that are blocked in it. Errors: System.
+    static Result<LauncherChild>
+    start(const std::vector<std::string>& line, const std::string& path, const sigset_t& mask);
+
+    /// Readable when the process has ended.
+    int fd() const { return process_.get(); }
+    /// Where its stderr is read, without waiting; -1 once that has ended.
+    int errors() const { return errors_.get(); }
+    void close_errors() { errors_.reset(); }
+
+    /// Nothing happens when it is gone.
+    void signal(int number) const;
+    void reap();
+    /// As waitpid() says it; nothing while it runs.
+    std::optional<int> status() const { return status_; }
+
+    /// Kills what it left running on this machine (ssh to a host that does not answer), which came
+    /// to this process. Takes two seconds at most.
+    ///
+    /// REQUIRES: the process has no other children.
+    static void end_orphans();
+    /// Removes Open MPI's directory of this process, which only one that was killed leaves behind.
+    void remove_session() const;
+
+  private:
+    LauncherChild(pid_t pid, UniqueFd process, UniqueFd errors);
+
+    pid_t pid_;
+    UniqueFd process_;
+    UniqueFd errors_;
+    std::optional<int> status_;
+};
+
+}  // namespace muster
