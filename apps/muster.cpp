@@ -18,6 +18,7 @@
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "launch/exit_line.hpp"
+#include "probe/probe.hpp"
 #include "process/environment.hpp"
 #include "process/spawner.hpp"
 #include "runtime/run_dir.hpp"
@@ -66,7 +67,8 @@ int run(const Command& command) {
     if (!run_dir) {
         return muster::complain(run_dir.error());
     }
-    muster::Result<muster::Spawner> spawner = muster::Spawner::start(run_dir->path());
+    muster::Result<muster::Spawner> spawner =
+        muster::Spawner::start(run_dir->path(), muster::threads_for_trials());
     if (!spawner) {
         return muster::complain(spawner.error());
     }

@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <string_view>
 
 #include <fmt/format.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "probe/affinity.hpp"
@@ -171,6 +173,21 @@ Result<NodeInventory> probe_node(const ProbeOptions& options) {
     node.devices = *std::move(devices);
     node.memory_bytes = memory_of(options.root, limits, *slurm, node.cpu);
     return node;
+}
+
+std::vector<std::uint32_t> threads_for_trials(const ProbeOptions& options) {
+    const Environment environment =
+        options.environment ? *options.environment : probe::own_environment();
+    if (mask_owner(environment) == MaskOwner::Process) {
+        return {};
+    }
+    const auto allowed = allowed_threads(options, environment, read_cgroup_limits(options.root));
+    if (allowed && *allowed) {
+        return **allowed;
+    }
+    std::vector<std::uint32_t> all(static_cast<std::size_t>(std::max(get_nprocs_conf(), 1)));
+    std::iota(all.begin(), all.end(), 0U);
+    return all;
 }
 
 }  // namespace muster

@@ -63,4 +63,8 @@ struct ProbeOptions {
 /// cannot be read or no core is left.
 Result<NodeInventory> probe_node(const ProbeOptions& options = {});
 
+/// The hardware threads that trials may run on where a launcher has bound this process to some of
+/// them, ascending. Empty when nobody did, so that its own mask counts; and when it can't be told.
+std::vector<std::uint32_t> threads_for_trials(const ProbeOptions& options = {});
+
 }  // namespace muster

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "process/child.hpp"
 #include "process/files.hpp"
 #include "process/process_tree.hpp"
 #include "process/spawner_loop.hpp"
@@ -48,7 +49,10 @@ void settle_descriptors(int socket) {
 
 }  // namespace
 
-Result<Spawner> Spawner::start(const std::string& remove_at_end) {
+Result<Spawner> Spawner::start(
+    const std::string& remove_at_end,
+    const std::vector<std::uint32_t>& processing_units
+) {
     if (threads_of(::getpid()).size() > 1) {
         return Error{
             ErrorCode::InvalidInput,
@@ -69,6 +73,10 @@ Result<Spawner> Spawner::start(const std::string& remove_at_end) {
     if (pid == 0) {
         settle_signals();
         settle_descriptors(theirs.get());
+        if (!processing_units.empty()) {
+            // A refusal leaves trials where we are; nobody listens here yet.
+            (void)bind_processes({::getpid()}, processing_units);
+        }
         run_spawner(kSpawnerSocket, self);
         if (!remove_at_end.empty()) {
             std::error_code ignored;

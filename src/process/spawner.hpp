@@ -10,7 +10,9 @@
 
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -29,8 +31,14 @@ class Spawner {
     /// When all is over, the agent gone and no process of a trial left, it removes the directory
     /// `remove_at_end` with all that is in it.
     ///
+    /// Trials whose plan binds them to nothing run on `processing_units`; where these are none, or
+    /// the system refuses them, on those that this process may run on.
+    ///
     /// Errors: InvalidInput when the process has other threads already; System.
-    static Result<Spawner> start(const std::string& remove_at_end = "");
+    static Result<Spawner> start(
+        const std::string& remove_at_end = "",
+        const std::vector<std::uint32_t>& processing_units = {}
+    );
 
     Spawner(Spawner&&) noexcept = default;
     Spawner& operator=(Spawner&&) noexcept = default;

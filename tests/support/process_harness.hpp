@@ -93,8 +93,9 @@ struct Story {
 
 class ProcessHarness {
   public:
-    ProcessHarness() {
-        Result<Spawner> spawner = Spawner::start();
+    /// `processing_units` as for Spawner::start.
+    explicit ProcessHarness(const std::vector<std::uint32_t>& processing_units = {}) {
+        Result<Spawner> spawner = Spawner::start("", processing_units);
         EXPECT_TRUE(spawner.ok());
         spawner_pid_ = spawner->pid();
         processes_.emplace(

@@ -150,6 +150,30 @@ TEST(ProbeTest, AMaskSetOnMpirunOnPurposeIsTheNodesShare) {
     EXPECT_EQ(probed(options).cpu, Amount::whole(4));
 }
 
+TEST(ProbeTest, TrialsRunWhereTheLauncherRunsNotWhereItBoundItsRank) {
+    const FakeRoot root;
+    write_process(root, "self", "20", "0", "OMPI_COMM_WORLD_RANK");
+    write_process(root, "20", "1", "0-2", "HOST");
+    ProbeOptions options = options_for(root, "core:8 pu:1");
+
+    options.environment = Environment{{.name = "OMPI_COMM_WORLD_RANK", .value = "0"}};
+    EXPECT_THAT(threads_for_trials(options), ElementsAre(0, 1, 2));
+
+    options.environment = Environment{};
+    EXPECT_THAT(threads_for_trials(options), IsEmpty());
+}
+
+TEST(ProbeTest, WhereSlurmBoundTheRankTrialsMayUseTheWholeCpuset) {
+    const FakeRoot root;
+    write_unified_cgroup(root, "cpuset.cpus.effective", "2-4\n");
+    ProbeOptions options = options_for(root, "core:8 pu:1");
+    options.environment = Environment{
+        {.name = "SLURM_STEP_ID", .value = "0"},
+        {.name = "SLURM_CPU_BIND_TYPE", .value = "mask_cpu:"}};
+
+    EXPECT_THAT(threads_for_trials(options), ElementsAre(2, 3, 4));
+}
+
 TEST(ProbeTest, ALauncherOutsideTheCgroupSaysNothingAboutIt) {
     const FakeRoot root;
     write_unified_cgroup(root, "cpuset.cpus.effective", "2-7\n");

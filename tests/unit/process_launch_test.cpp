@@ -203,6 +203,29 @@ TEST(ProcessLaunchTest, ProcessesRunWhereTheyAreBound) {
     EXPECT_EQ(harness.output_of(plan), "Cpus_allowed_list:\t" + std::to_string(last) + "\n");
 }
 
+TEST(ProcessLaunchTest, UnboundTrialsRunWhereTheSpawnerWasToldTo) {
+    cpu_set_t allowed;
+    ASSERT_EQ(::sched_getaffinity(0, sizeof allowed, &allowed), 0);
+    std::vector<std::uint32_t> units;
+    for (std::uint32_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+        if (CPU_ISSET(cpu, &allowed)) {
+            units.push_back(cpu);
+        }
+    }
+    // As a launcher does to a rank.
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(units.front(), &one);
+    ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+    ProcessHarness harness(units);
+    EXPECT_EQ(::sched_setaffinity(0, sizeof allowed, &allowed), 0);
+    const LaunchPlan plan = harness.shell("grep Cpus_allowed: /proc/self/status");
+
+    harness.run(plan);
+
+    EXPECT_THAT(read_all("/proc/self/status"), HasSubstr("\n" + harness.output_of(plan)));
+}
+
 TEST(ProcessLaunchTest, BindingThatFailsIsARemark) {
     ProcessHarness harness;
     LaunchPlan plan = harness.plan({"/bin/true"});
