@@ -38,6 +38,8 @@ constexpr std::uint32_t kSpawnerName = 0xFFFFFFFFU;
 constexpr std::uint32_t kEventName = 0xFFFFFFFEU;
 /// Keepers asked for and not answered yet: few enough that the socket always has room.
 constexpr std::size_t kMostAsked = 64;
+/// For the spawner's wait status, once it is gone.
+constexpr std::chrono::milliseconds kReapPatience{20};
 
 }  // namespace
 
@@ -49,6 +51,8 @@ struct Processes::State {
     Spawner spawner;
     bool spawner_alive = true;
     bool spawner_reaped = false;
+    /// Of waitpid, once it is known.
+    std::optional<int> spawner_status;
     std::vector<std::string> environment;
     std::uint64_t environment_version = 1;
     UniqueFd epoll;
@@ -225,7 +229,8 @@ void Processes::State::on_spawner_gone() {
     watch(spawner.socket(), kSpawnerName, 0, EPOLL_CTL_DEL);
     spawner.close_socket();
     spawner_alive = false;
-    spawner_reaped = ::waitpid(spawner.pid(), nullptr, WNOHANG) != 0;
+    // Its socket closes a moment before it can be reaped.
+    reap_spawner(Clock::now() + kReapPatience);
     // Those that were still to be forked see the end of their sockets.
     to_ask.clear();
     std::vector<std::uint32_t> ids;
@@ -313,7 +318,12 @@ void Processes::State::forget_if_gone(std::uint32_t id) {
 bool Processes::State::reap_spawner(Clock::time_point deadline) {
     while (!spawner_reaped) {
         // Also when somebody else has reaped it.
-        spawner_reaped = ::waitpid(spawner.pid(), nullptr, WNOHANG) != 0;
+        int status = 0;
+        const pid_t reaped = ::waitpid(spawner.pid(), &status, WNOHANG);
+        spawner_reaped = reaped != 0;
+        if (reaped > 0) {
+            spawner_status = status;
+        }
         if (!spawner_reaped && Clock::now() >= deadline) {
             return false;
         }
@@ -417,6 +427,26 @@ std::size_t Processes::running() const {
 
 bool Processes::alive() const {
     return state_->spawner_alive;
+}
+
+std::string Processes::death_reason() const {
+    if (state_->spawner_alive) {
+        return {};
+    }
+    const std::string who =
+        fmt::format("the process that starts its trials ({})", state_->spawner.pid());
+    if (state_->spawner_status && WIFSIGNALED(*state_->spawner_status)) {
+        const int number = WTERMSIG(*state_->spawner_status);
+        const char* name = ::sigabbrev_np(number);
+        return fmt::format(
+            "{} was ended by signal {} (SIG{}){}",
+            who,
+            number,
+            name != nullptr ? name : "?",
+            number == SIGKILL ? ": see whether memory ran out there" : ""
+        );
+    }
+    return who + " is gone";
 }
 
 bool Processes::shutdown(Duration deadline) {

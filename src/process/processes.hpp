@@ -68,6 +68,9 @@ class Processes {
     /// False once the spawner is gone: every member ends as Lost and nothing can be launched.
     bool alive() const;
 
+    /// Why nothing can be started any more, in words for the user; empty while alive().
+    std::string death_reason() const;
+
     /// Kills every member, dismisses keepers and spawner and waits for them until `deadline` has
     /// passed. True when nothing is left. Events not yet received are dropped.
     bool shutdown(Duration deadline);

@@ -50,7 +50,7 @@ void NodeSide::take_processes(TimePoint now) {
     }
     if (!processes_.alive() && !said_broken_) {
         said_broken_ = true;
-        tell(NodeBroken{"the process that starts its trials is gone"}, now);
+        tell(NodeBroken{processes_.death_reason()}, now);
     }
 }
 

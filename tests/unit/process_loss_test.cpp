@@ -100,6 +100,11 @@ TEST(ProcessLossTest, KilledSpawnerEndsEverythingAndIsTold) {
     EXPECT_EQ(harness.ending(plan.key).outcome.cause, EndCause::Lost);
     expect_gone(pids);
     EXPECT_FALSE(harness.processes().alive());
+    EXPECT_EQ(
+        harness.processes().death_reason(),
+        "the process that starts its trials (" + std::to_string(harness.spawner_pid()) +
+            ") was ended by signal 9 (SIGKILL): see whether memory ran out there"
+    );
     EXPECT_EQ(harness.run(harness.plan({"/bin/true"})).ended->outcome.cause, EndCause::Lost);
 }
 
