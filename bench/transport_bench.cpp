@@ -91,27 +91,32 @@ class Loop {
     std::vector<pollfd> fds_;
 };
 
-/// Answers what rank 0 asks until it says "end".
+/// Does what rank 0 asks: sends messages ("m", small ones, "l", long ones, and how many), or turns
+/// to waiting ("w") or spinning ("s"); all but the first two are answered with themselves.
+void obey(Loop& loop, std::string word, bool& wait) {
+    const char kind = word.empty() ? ' ' : word.front();
+    if (kind == 'w' || kind == 's') {
+        wait = kind == 'w';
+    }
+    if (kind != 'm' && kind != 'l') {
+        loop.transport().send(0, Lane::Control, std::move(word));
+        return;
+    }
+    const long count = std::strtol(word.c_str() + 1, nullptr, 10);
+    for (long i = 0; i < count; ++i) {
+        loop.transport().send(0, Lane::Bulk, std::string(kind == 'm' ? kReport : kMiB, 'x'));
+    }
+}
+
+/// Obeys until rank 0 says "end".
 void serve(Loop& loop) {
     bool wait = true;
     while (true) {
         for (ReceivedMessage& message : loop.turn(wait)) {
-            const char kind = message.bytes.empty() ? ' ' : message.bytes.front();
-            if (kind == 'e') {
+            if (message.bytes == "end") {
                 return;
             }
-            if (kind == 'w' || kind == 's') {
-                wait = kind == 'w';
-            }
-            if (kind == 'm' || kind == 'l') {
-                const bool small = kind == 'm';
-                const long count = std::strtol(message.bytes.c_str() + 1, nullptr, 10);
-                for (long i = 0; i < count; ++i) {
-                    loop.transport().send(0, Lane::Bulk, std::string(small ? kReport : kMiB, 'x'));
-                }
-            } else {
-                loop.transport().send(0, Lane::Control, std::move(message.bytes));
-            }
+            obey(loop, std::move(message.bytes), wait);
         }
     }
 }

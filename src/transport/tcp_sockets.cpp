@@ -165,8 +165,8 @@ TcpSockets::TcpSockets(std::vector<Id> not_mpi)
 
 void TcpSockets::scan() {
     std::map<Id, Socket> known;
-    for (Socket& socket : sockets_) {
-        known.emplace(socket.id, std::move(socket));
+    for (const Socket& socket : sockets_) {
+        known.emplace(socket.id, socket);
     }
     sockets_.clear();
     polled_.clear();
@@ -176,7 +176,7 @@ void TcpSockets::scan() {
         }
         Socket socket;
         if (const auto place = known.find(id); place != known.end()) {
-            socket = std::move(place->second);
+            socket = place->second;
             known.erase(place);
         } else {
             socket.id = id;
@@ -187,7 +187,7 @@ void TcpSockets::scan() {
         if (!socket.listening && !socket.ends) {
             socket.ends = ends_of(id.fd);
         }
-        sockets_.push_back(std::move(socket));
+        sockets_.push_back(socket);
     }
     for (const auto& [id, socket] : known) {
         if (socket.rank) {

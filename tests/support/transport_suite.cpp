@@ -35,7 +35,8 @@ std::string pattern(std::size_t size, std::uint64_t seed) {
 }
 
 std::uint64_t seed_of(std::uint32_t from, std::uint32_t to, Lane lane, std::size_t number) {
-    return ((from * 64U + to) * 2U + (lane == Lane::Bulk ? 1U : 0U)) * 1'000'000U + number;
+    const std::uint64_t pair = std::uint64_t{from} * 64 + to;
+    return (pair * 2 + (lane == Lane::Bulk ? 1 : 0)) * 1'000'000 + number;
 }
 
 std::size_t size_of(std::uint64_t seed) {
