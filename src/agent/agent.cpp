@@ -34,6 +34,10 @@ void Agent::State::say_hello(TimePoint now) {
 
 void Agent::State::on(const HeadSaid& event, TimePoint now) {
     const bool dismissed = std::holds_alternative<Dismiss>(event.message);
+    // What comes later than that is of a head that may have started everything elsewhere.
+    if (phase == AgentPhase::Serving && !dismissed && lease.has_run_out(now)) {
+        lose_lease(now);
+    }
     if (phase == AgentPhase::Serving || (phase == AgentPhase::Killing && dismissed)) {
         std::visit([&](const auto& message) { take(message, now); }, event.message);
     }

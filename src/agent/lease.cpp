@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/planted_fault.hpp"
+
 namespace muster {
 
 Lease::Lease(Duration interval, Duration length)
@@ -49,7 +51,7 @@ std::optional<Heartbeat> Lease::next(TimePoint now) {
 }
 
 bool Lease::has_run_out(TimePoint now) const {
-    return runs_ && real(now) - answered_ >= length_;
+    return runs_ && !planted(PlantedFault::LeaseIgnored) && real(now) - answered_ >= length_;
 }
 
 TimePoint Lease::next_deadline() const {

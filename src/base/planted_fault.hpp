@@ -39,6 +39,8 @@ enum class PlantedFault : std::uint8_t {
     LimitIgnored,
     /// A report that comes too fast is held back and never passed on.
     HeldReportLost,
+    /// The agent goes on although its lease has run out.
+    LeaseIgnored,
 };
 
 #ifdef MUSTER_PLANTED_FAULTS

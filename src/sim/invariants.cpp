@@ -324,7 +324,7 @@ void Watch::check_active(const Head& head, TimePoint now) {
 
 void Watch::check_stopping(TrialId id, TimePoint now) {
     const TimePoint since = stopping_since_.emplace(id, now).first->second;
-    if (now - since > 2 * spec_.trial.grace + kSlack) {
+    if (now - since > 2 * spec_.trial.grace + kSlack + lease_) {
         violate(
             "What is asked to end ends within its grace.",
             fmt::format("trial {} has not, {} later", to_string(id), format_duration(now - since))

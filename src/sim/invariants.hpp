@@ -48,7 +48,8 @@ enum class ExpectedEnd {
 /// Watches one experiment through all its runs.
 class Watch {
   public:
-    explicit Watch(const ExperimentSpec& spec) : spec_(spec) {}
+    /// `lease` is how long the head may take to know that a node is lost.
+    Watch(const ExperimentSpec& spec, Duration lease) : spec_(spec), lease_(lease) {}
 
     // What happens, in order.
 
@@ -106,6 +107,7 @@ class Watch {
     bool is_there(const Head& head, const RunningAttempt& running, std::size_t bundle) const;
 
     const ExperimentSpec& spec_;
+    Duration lease_;
     std::optional<std::string> violation_;
     std::map<NodeId, std::uint32_t> node_losses_;
     std::map<AttemptId, Attempt> attempts_;

@@ -303,6 +303,20 @@ std::vector<Fault> random_faults(Dice& dice, std::size_t trials) {
     return faults;
 }
 
+/// Losses that only leases tell of, in place of those that are told at once.
+void add_leases(Dice& dice, Scenario& scenario) {
+    using std::chrono::seconds;
+    scenario.options.lease = dice.between(seconds{8}, seconds{60});
+    scenario.lease = scenario.options.lease * 3 / 4;
+    for (Fault& fault : scenario.faults) {
+        if (fault.kind == FaultKind::NodeCutOff) {
+            fault.kind = dice.chance(0.8) ? FaultKind::LinkCut : FaultKind::NodeBreaks;
+        } else if (fault.kind == FaultKind::NodeDies && dice.chance(0.5)) {
+            fault.kind = FaultKind::NodeFallsSilent;
+        }
+    }
+}
+
 }  // namespace
 
 Scenario random_scenario(std::uint64_t seed) {
@@ -341,6 +355,9 @@ Scenario random_scenario(std::uint64_t seed) {
     scenario.node_start = {milliseconds{0}, seconds{1}};
     scenario.faults = random_faults(dice, trials);
     scenario.bound = std::chrono::hours{8};
+    if (dice.chance(0.5)) {
+        add_leases(dice, scenario);
+    }
     return scenario;
 }
 

@@ -25,6 +25,14 @@ enum class FaultKind {
     /// The head takes a node for lost that lives: its messages still come, late, until its agent
     /// notices, ends everything and begins anew.
     NodeCutOff,
+    /// A node dies, and nobody says so: its lease tells. It comes back later, perhaps before that.
+    /// Only with leases, as the next two.
+    NodeFallsSilent,
+    /// Nothing gets through between a node and the head for a while, perhaps for longer than both
+    /// leases; what was on its way comes late.
+    LinkCut,
+    /// A node can't run trials any more, says so, and comes back later.
+    NodeBreaks,
     /// A node's messages take up to seconds for a while.
     NodeIsSlow,
     /// The head dies; a new one continues from what is on disk.
@@ -51,6 +59,9 @@ struct Scenario {
     ExperimentSpec spec;
     RunOptions options;
     std::vector<NodeInventory> nodes;
+    /// The agents' share of options.lease, as the runtime gives it; 0 is no lease. A trial that
+    /// runs in two places at once is then a broken promise.
+    Duration lease{0};
     TrialModel model;
     std::uint32_t reports_per_second = 1000;
     /// Of a message; messages of one sender to one receiver keep their order.

@@ -78,6 +78,12 @@ void SimulatedNode::head_lost(const TrialModel& model, TimePoint now) {
     }
 }
 
+void SimulatedNode::break_down(const TrialModel& model, TimePoint now) {
+    if (is_up()) {
+        tell_agent(NodeBroken{"its disk is gone"}, model, now);
+    }
+}
+
 void SimulatedNode::wake(const TrialModel& model, TimePoint now) {
     while (!due_.empty() && due_.begin()->first <= now) {
         const MemberKey key = due_.begin()->second;
@@ -132,7 +138,10 @@ void SimulatedNode::carry_out(const AgentCommand& command, const TrialModel& mod
                     leave_at(tell.key, {EndCause::Exited, 0, ""}, soon);
                 }
             },
-            [](const BeginAnew&) {},
+            [&](const BeginAnew& anew) {
+                incarnation_ = anew.incarnation;
+                outbox_.clear();
+            },
             // Messages that were said before are still on their way.
             [&](const LeaveNode&) { agent_.reset(); }},
         command

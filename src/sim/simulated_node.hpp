@@ -52,6 +52,8 @@ class SimulatedNode {
 
     void head_said(const ToAgent& message, const TrialModel& model, TimePoint now);
     void head_lost(const TrialModel& model, TimePoint now);
+    /// It can't run trials any more.
+    void break_down(const TrialModel& model, TimePoint now);
     /// Does whatever is due. `now` is next_wake().
     void wake(const TrialModel& model, TimePoint now);
     /// When wake() is next needed; kNever when nothing is awaited.

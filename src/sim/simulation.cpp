@@ -30,13 +30,14 @@ Simulation::State::State(Scenario what)
     : scenario(std::move(what)),
       watched(!scenario.expected.empty()),
       random(RandomStream::derive(scenario.seed, "simulation")),
-      watch(scenario.spec) {
+      watch(scenario.spec, scenario.options.lease) {
     for (std::size_t index = 0; index < scenario.nodes.size(); ++index) {
         places.emplace_back(SimulatedNode(
             scenario.nodes[index],
             {.run_dir = "/run/muster",
              .socket_path = "/run/muster/socket",
-             .heartbeat = Duration{0},
+             .heartbeat = scenario.options.lease / 12,
+             .lease = scenario.lease,
              .reports_per_second = scenario.reports_per_second},
             scenario.process_delay,
             RandomStream::derive(scenario.seed, "node", index)

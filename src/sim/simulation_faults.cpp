@@ -58,6 +58,30 @@ void Simulation::State::strike(FaultKind kind) {
                 lose_node(id_of(*which));
             }
             return;
+        case FaultKind::NodeFallsSilent:
+            if (which != nullptr) {
+                which->node.lose();
+                which->was_up = false;
+                which->cut_life = which->life;
+                which->cut_at = now + draw(milliseconds{0}, milliseconds{500});
+                push(
+                    now + draw(milliseconds{10}, 2 * scenario.options.lease),
+                    NodeStarts{id_of(*which), run_number}
+                );
+            }
+            return;
+        case FaultKind::LinkCut:
+            if (which != nullptr) {
+                which->cut_until = now + draw(milliseconds{100}, 3 * scenario.options.lease);
+            }
+            return;
+        case FaultKind::NodeBreaks:
+            if (which != nullptr) {
+                which->comes_back = true;
+                which->node.break_down(scenario.model, now);
+                after_node(*which);
+            }
+            return;
         case FaultKind::NodeIsSlow:
             if (which != nullptr) {
                 which->slow_until = now + draw(milliseconds{1000}, milliseconds{20'000});

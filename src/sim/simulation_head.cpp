@@ -94,7 +94,7 @@ void Simulation::State::carry_out(const Command& command) {
             [&](const Send& message) { send(message); },
             [&](const Ask& asked) { ask(asked); },
             [&](const Leave& leave) { side->leave = leave; },
-            [](const Abandon&) {},
+            [&](const Abandon& lost) { abandon(lost); },
             [](const Tell&) {},
             [](const Note&) {},
             [](const Announce&) {}},
@@ -124,7 +124,7 @@ void Simulation::State::send(const Send& send) {
         return;
     }
     NodeSide& to = place(send.node);
-    to.last_to_agent = std::max(to.last_to_agent, now + message_delay(to));
+    to.last_to_agent = std::max(to.last_to_agent, std::max(now, to.cut_until) + message_delay(to));
     push(to.last_to_agent, FrameToAgent{send.node, counted->second, encode(send.message)});
 }
 
@@ -149,7 +149,9 @@ void Simulation::State::head_leaves() {
     over = !watched || end == RunEnd::Finished || end == RunEnd::TimeBudget;
     if (watched) {
         watch.check_facts(side->head, restored_head());
-        if (end == RunEnd::Infeasible && !nodes_were_lost) {
+        // A node that was cut off from the begin on is not of this run.
+        const bool all_came = side->counted.size() == places.size();
+        if (end == RunEnd::Infeasible && !nodes_were_lost && all_came) {
             watch.violate("What fits the idle cluster is feasible.", side->leave->reason);
         }
         if (over) {
@@ -219,6 +221,16 @@ void Simulation::State::lose_node(NodeId id) {
     side->waiting.erase(std::int64_t{id.value});
     watch.node_gone(id);
     step(NodeLost{id, "it was cut off"});
+}
+
+/// The head has lost a node; a newer life of it may have been counted already.
+void Simulation::State::abandon(const Abandon& lost) {
+    const auto counted = side->counted.find(lost.node);
+    if (counted != side->counted.end() && counted->second == lost.incarnation) {
+        nodes_were_lost = true;
+        side->counted.erase(counted);
+        watch.node_gone(lost.node);
+    }
 }
 
 void Simulation::State::on(FrameToHead& event) {

@@ -28,6 +28,7 @@ void Simulation::State::on(FrameToAgent& event) {
     for (const ToAgent& message : *messages) {
         to.node.head_said(message, scenario.model, now);
     }
+    check_fence(to);
     after_node(to);
 }
 
@@ -66,8 +67,14 @@ void Simulation::State::on(HeadLossNoticed& event) {
 
 void Simulation::State::after_node(NodeSide& which) {
     const NodeId id = id_of(which);
+    if (which.node.is_up() && which.node.incarnation() != which.life) {
+        // It lost its lease and begins anew: what comes to the one before it is void.
+        which.life = which.node.incarnation();
+        which.wake_queued = kNever;
+    }
     for (const FromAgent& message : which.node.take_messages()) {
-        which.last_to_head = std::max(which.last_to_head, now + message_delay(which));
+        which.last_to_head =
+            std::max(which.last_to_head, std::max(now, which.cut_until) + message_delay(which));
         push(which.last_to_head, FrameToHead{id, which.life, run_number, encode(message)});
     }
     const TimePoint wake = which.node.next_wake();
@@ -82,6 +89,25 @@ void Simulation::State::after_node(NodeSide& which) {
             push(now + delay, NodeStarts{id, run_number});
         }
         begin_next_if_down();
+    }
+}
+
+/// With leases no trial ever runs in two places: whoever starts it elsewhere may be sure that its
+/// processes are gone.
+void Simulation::State::check_fence(const NodeSide& which) {
+    if (scenario.lease == Duration{0}) {
+        return;
+    }
+    for (const auto& [key, member] : which.node.members()) {
+        for (const NodeSide& other : places) {
+            const auto& members = other.node.members();
+            const auto twin = members.lower_bound(MemberKey{key.trial, {}, {}});
+            if (&other != &which && twin != members.end() && twin->first.trial == key.trial) {
+                watch.violate(
+                    "A trial runs in one place at a time.", "trial " + to_string(key.trial)
+                );
+            }
+        }
     }
 }
 

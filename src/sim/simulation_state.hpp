@@ -43,6 +43,8 @@ struct NodeSide {
     bool comes_back = false;
     TimePoint wake_queued = kNever;
     TimePoint slow_until;
+    /// Nothing gets through before.
+    TimePoint cut_until;
     /// When the last message each way arrives.
     TimePoint last_to_head;
     TimePoint last_to_agent;
@@ -113,6 +115,7 @@ struct Simulation::State {
     // The head's side.
     void take_message(NodeId id, std::uint32_t life, const FromAgent& message);
     void lose_node(NodeId id);
+    void abandon(const Abandon& lost);
     void step(const Event& event);
     void release_commands();
     void carry_out(const Command& command);
@@ -141,6 +144,7 @@ struct Simulation::State {
     void crash_some_trial();
     void tell_some_end_again();
     void check_promises();
+    void check_fence(const NodeSide& which);
 };
 
 }  // namespace muster

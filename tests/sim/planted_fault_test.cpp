@@ -67,6 +67,7 @@ const std::vector<Planting> kPlantings{
     {PlantedFault::OneTooMany, "OneTooMany"},
     {PlantedFault::LimitIgnored, "LimitIgnored"},
     {PlantedFault::HeldReportLost, "HeldReportLost"},
+    {PlantedFault::LeaseIgnored, "LeaseIgnored"},
 };
 
 INSTANTIATE_TEST_SUITE_P(

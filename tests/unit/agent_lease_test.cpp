@@ -242,5 +242,15 @@ TEST(AgentLeaseTest, ADismissalOrTheHeadsLossEndsAllWaiting) {
     EXPECT_EQ(waiting.handle(HeadLost{}, at(seconds{1})), (AgentCommands{LeaveNode{}}));
 }
 
+TEST(AgentLeaseTest, ASetupThatComesTooLateStartsNothing) {
+    Agent agent = new_agent();
+    tick_until(agent, at(seconds{100}));
+
+    agent.handle(HeadSaid{setup()}, at(seconds{101}));
+
+    // The head may have lost this node by now, and started the member elsewhere.
+    EXPECT_EQ(agent.handle(HeadSaid{start()}, at(seconds{101})), comes_anew(2));
+}
+
 }  // namespace
 }  // namespace muster
