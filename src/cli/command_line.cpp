@@ -240,7 +240,9 @@ void add_run_commands(CLI::App& app, Commands& to) {
     );
     add_team(*run, to.run.team);
     add_loss(*run, to.run.team);
+}
 
+void add_planning_commands(CLI::App& app, Commands& to) {
     CLI::App* check = add_command(
         app,
         "check",
@@ -553,6 +555,7 @@ ParsedCommand parse_command_line(int argc, const char* const* argv) {
     app.require_subcommand(0, 1);
     Commands commands;
     add_run_commands(app, commands);
+    add_planning_commands(app, commands);
     add_launch_command(app, commands.launch);
     add_asking_commands(app, commands);
     add_node_commands(app, commands);

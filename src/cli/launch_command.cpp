@@ -77,14 +77,18 @@ Result<std::vector<std::string>> line_of(const LaunchCommand& command) {
         std::error_code failed;
         options.program = std::filesystem::read_symlink("/proc/self/exe", failed).string();
     }
-    Result<std::vector<std::string>> line = launch_line(options, place_here());
-    const Result<std::vector<std::string>> hosts = hosts_of(options);
-    if (line && !hosts) {
-        return hosts.error();
+    if (options.hosts.empty()) {
+        Result<std::vector<std::string>> hosts = hosts_of(options);
+        if (!hosts) {
+            return hosts.error();
+        }
+        options.hosts = std::move(*hosts);
+        options.hostfile.clear();
     }
+    Result<std::vector<std::string>> line = launch_line(options, place_here());
     // An agent of one's own may know names that this host does not.
     if (line && options.agent.empty()) {
-        if (const Status found = look_up(*hosts); !found) {
+        if (const Status found = look_up(options.hosts); !found) {
             return found.error();
         }
     }

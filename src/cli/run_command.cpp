@@ -35,7 +35,7 @@ constexpr const char* kNoRecovery =
     "this mpirun ends the whole run when one node is lost (what was reported is kept, and the same "
     "command goes on); `muster launch`, or mpirun --enable-recovery, lets the others go on";
 /// From the last news of a run until its closing words.
-constexpr std::chrono::seconds kTimeToLeave{10};
+constexpr std::chrono::seconds kTimeToLeave{5};
 /// Trials in the closing table.
 constexpr std::size_t kClosingRows = 10;
 

@@ -67,18 +67,36 @@ class MpirunLine {
     Words line_{"mpirun"};
 };
 
+/// The host of every rank: each host once, in the order given, and from the first again when there
+/// are more ranks. "n1:2" is n1 with two slots, which say nothing here.
+Words hosts_of_ranks(const LaunchOptions& options) {
+    Words hosts;
+    for (const std::string& host : options.hosts) {
+        const std::string name = host.substr(0, host.find(':'));
+        if (std::find(hosts.begin(), hosts.end(), name) == hosts.end()) {
+            hosts.push_back(name);
+        }
+    }
+    const std::size_t different = hosts.size();
+    while (different > 0 && hosts.size() < options.ranks) {
+        hosts.push_back(hosts[hosts.size() - different]);
+    }
+    hosts.resize(
+        options.ranks > 0 ? std::min<std::size_t>(hosts.size(), options.ranks) : different
+    );
+    return hosts;
+}
+
 Words mpirun_line(const LaunchOptions& options, const LaunchPlace& place) {
     MpirunLine line(options.more);
     line.add({"--enable-recovery"});
     line.option("--bind-to", "none");
-    const bool names_hosts = !options.hosts.empty() || !options.hostfile.empty();
-    const bool several = names_hosts || (place.in_slurm_job && options.ranks == 0);
-    Words hosts = options.hosts;
-    const bool more_ranks = options.ranks > hosts.size() && !hosts.empty();
-    if (options.ranks > 0 && !more_ranks && !hosts.empty()) {
-        hosts.resize(options.ranks);
-    }
-    if (several && (options.ranks == 0 || (!hosts.empty() && !more_ranks))) {
+    const Words hosts = hosts_of_ranks(options);
+    if (!hosts.empty()) {
+        // Every other way begins with mpirun's own host, wherever that stands.
+        line.option("--map-by", "seq");
+        line.add({"--host", joined(hosts, ",")});
+    } else if (place.in_slurm_job && options.ranks == 0) {
         line.option("--map-by", "ppr:1:node");
     } else {
         line.option("-n", std::to_string(std::max<std::uint32_t>(options.ranks, 1)));
@@ -86,12 +104,6 @@ Words mpirun_line(const LaunchOptions& options, const LaunchPlace& place) {
         line.add({"--oversubscribe"});
     }
     if (!hosts.empty()) {
-        line.add({"--host", joined(hosts, ",")});
-    }
-    if (!options.hostfile.empty()) {
-        line.add({"--hostfile", options.hostfile});
-    }
-    if (names_hosts) {
         // Also inside a Slurm job the hosts are those that were named.
         line.mca("ras", "^slurm");
         line.mca("plm", "rsh");

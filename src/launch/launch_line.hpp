@@ -28,6 +28,7 @@ struct LaunchOptions {
     std::uint32_t ranks = 0;
     /// In this order; rank 0 is on the first.
     std::vector<std::string> hosts;
+    /// Whoever asks for a line has read it into `hosts`, and empties it.
     std::string hostfile;
     /// In place of ssh: "ssh -p 2222", or a program of one's own.
     std::string agent;

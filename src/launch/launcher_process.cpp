@@ -42,6 +42,8 @@ constexpr auto kBetweenTerms = 300ms;
 constexpr auto kBeforeKill = 700ms;
 /// After the launcher itself is gone, what its stderr may still hold.
 constexpr auto kDrainPatience = 200ms;
+/// … and how long its reader may take, once a signal has come.
+constexpr auto kReaderPatience = 2s;
 /// How long an unfinished line is kept back.
 constexpr auto kQuiet = 1s;
 
@@ -103,7 +105,7 @@ class LauncherRun {
             turn();
         }
         output_.show(filter_.flush());
-        while (!output_.is_empty() && !is_hurried_) {
+        while (!output_.is_empty() && !may_drop_output()) {
             turn();
         }
         LauncherChild::end_orphans();
@@ -144,6 +146,7 @@ class LauncherRun {
     }
 
     void on_signal(int number) {
+        is_signalled_ = true;
         is_hurried_ = filter_.exit_code() || child_.status();
         if (number == SIGINT && ++interrupts_ > 2) {
             output_.show("muster launch: ending the launcher\n");
@@ -226,8 +229,14 @@ class LauncherRun {
 
     bool is_over() const {
         return child_.status() &&
-               (child_.errors() < 0 || is_hurried_ ||
+               (child_.errors() < 0 || may_drop_output() ||
                 (!output_.is_full() && Clock::now() - gone_at_ > kDrainPatience));
+    }
+
+    /// Whoever wants it to end does not want it to wait for a reader.
+    bool may_drop_output() const {
+        return child_.status() &&
+               (is_hurried_ || (is_signalled_ && Clock::now() - gone_at_ > kReaderPatience));
     }
 
     LaunchEnd how_it_ended() const {
@@ -292,6 +301,7 @@ class LauncherRun {
     Clock::time_point gone_at_;
     int interrupts_ = 0;
     int stopped_by_ = 0;
+    bool is_signalled_ = false;
     /// A signal came when all was over but for output that nobody reads.
     bool is_hurried_ = false;
 
@@ -311,7 +321,7 @@ std::string find_program(const std::string& name) {
     while (!rest.empty()) {
         const std::string_view folder = rest.substr(0, rest.find(':'));
         rest.remove_prefix(std::min(folder.size() + 1, rest.size()));
-        const std::string candidate = fmt::format("{}/{}", folder, name);
+        std::string candidate = fmt::format("{}/{}", folder, name);
         if (!folder.empty() && ::access(candidate.c_str(), X_OK) == 0) {
             return candidate;
         }
