@@ -37,6 +37,7 @@ void Agent::State::on(const HeadSaid& event, TimePoint now) {
     // What comes later than that is of a head that may have started everything elsewhere.
     if (phase == AgentPhase::Serving && !dismissed && lease.has_run_out(now)) {
         lose_lease(now);
+        return;
     }
     if (phase == AgentPhase::Serving || (phase == AgentPhase::Killing && dismissed)) {
         std::visit([&](const auto& message) { take(message, now); }, event.message);
