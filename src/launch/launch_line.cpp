@@ -96,18 +96,16 @@ Words mpirun_line(const LaunchOptions& options, const LaunchPlace& place) {
         // Every other way begins with mpirun's own host, wherever that stands.
         line.option("--map-by", "seq");
         line.add({"--host", joined(hosts, ",")});
+        // Also inside a Slurm job the hosts are those that were named.
+        line.mca("ras", "^slurm");
+        line.mca("plm", "rsh");
+        line.mca("plm_rsh_no_tree_spawn", "1");
     } else if (place.in_slurm_job && options.ranks == 0) {
         line.option("--map-by", "ppr:1:node");
     } else {
         line.option("-n", std::to_string(std::max<std::uint32_t>(options.ranks, 1)));
         line.option("--map-by", "node");
         line.add({"--oversubscribe"});
-    }
-    if (!hosts.empty()) {
-        // Also inside a Slurm job the hosts are those that were named.
-        line.mca("ras", "^slurm");
-        line.mca("plm", "rsh");
-        line.mca("plm_rsh_no_tree_spawn", "1");
     }
     if (!options.agent.empty()) {
         line.mca("plm_rsh_agent", options.agent);

@@ -48,7 +48,7 @@ TEST(LaunchLineTest, HostsGetARankEach) {
 
     EXPECT_EQ(
         line(wanted),
-        "mpirun --enable-recovery --bind-to none --map-by ppr:1:node --host n1,n2 --mca ras ^slurm "
+        "mpirun --enable-recovery --bind-to none --map-by seq --host n1,n2 --mca ras ^slurm "
         "--mca plm rsh --mca plm_rsh_no_tree_spawn 1 --mca plm_rsh_agent ssh -p 2222 --mca "
         "btl_tcp_if_include ib0 --mca oob_tcp_if_include ib0 -x MUSTER_LAUNCH_TOKEN -x "
         "MUSTER_TERMINAL /bin/muster run sweep.yaml"
@@ -81,7 +81,18 @@ TEST(LaunchLineTest, FewerRanksThanHostsTakeTheFirst) {
     wanted.hosts = {"n1", "n2", "n3"};
     wanted.ranks = 2;
 
-    EXPECT_THAT(line(wanted), HasSubstr("ppr:1:node --host n1,n2 "));
+    EXPECT_THAT(line(wanted), HasSubstr("--map-by seq --host n1,n2 "));
+}
+
+TEST(LaunchLineTest, RanksFollowTheOrderOfTheHosts) {
+    LaunchOptions wanted = options();
+    wanted.hosts = {"n2", "n1:4", "n2"};
+
+    EXPECT_THAT(line(wanted), HasSubstr("--map-by seq --host n2,n1 "));
+
+    wanted.ranks = 5;
+
+    EXPECT_THAT(line(wanted), HasSubstr("--map-by seq --host n2,n1,n2,n1,n2 "));
 }
 
 TEST(LaunchLineTest, ASlurmJobIsLaunchedBySrun) {
