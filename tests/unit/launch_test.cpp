@@ -204,6 +204,7 @@ TEST(StderrFilterTest, NoiseOfALostRankIsLeftOutAndNothingElse) {
     EXPECT_EQ(
         filter.take("[n1:7] PMIX ERROR: BAD-PARAM in file x.c at line 1033\nkept\n"), "kept\n"
     );
+    EXPECT_EQ(filter.take("mpirun: Forwarding signal 12 to job\nkept\n"), "kept\n");
     EXPECT_EQ(
         filter.take(
             rule + "\nWARNING: Open MPI failed to TCP connect to a peer MPI process.  This\n" +
