@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <utility>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -113,14 +114,8 @@ int carry_out(const LaunchCommand& command) {
     if (const Status allowed = check_root(line->front()); !allowed) {
         return complain(allowed.error());
     }
-    const Result<LaunchEnd> end = run_launcher(*line, token_for_launch(), command.start_timeout);
-    if (!end) {
-        return complain(end.error());
-    }
-    if (!end->problem.empty()) {
-        complain(Error{ErrorCode::System, end->problem});
-    }
-    return end->exit_code;
+    const Result<int> exit_code = run_launcher(*line, token_for_launch(), command.start_timeout);
+    return exit_code ? *exit_code : complain(exit_code.error());
 }
 
 }  // namespace muster

@@ -78,6 +78,14 @@ class Signals {
     UniqueFd fd_;
 };
 
+struct LaunchEnd {
+    /// What rank 0 said; or 75 when it was there and is gone without a word, and 5 when it never
+    /// was.
+    int exit_code = 0;
+    /// For people; empty when the run itself has said all there is to say.
+    std::string problem;
+};
+
 /// Why the launcher is ended, when it does not end by itself.
 enum class Ending {
     None,
@@ -99,12 +107,16 @@ class LauncherRun {
           signals_(signals),
           filter_(std::move(filter)) {}
 
-    LaunchEnd run(Duration patience) {
+    int run(Duration patience) {
         begin_by_ = Clock::now() + patience;
         while (!is_over()) {
             turn();
         }
+        const LaunchEnd end = how_it_ended();
         output_.show(filter_.flush());
+        if (!end.problem.empty()) {
+            output_.show(fmt::format("muster: {}\n", end.problem));
+        }
         while (!output_.is_empty() && !may_drop_output()) {
             turn();
         }
@@ -112,7 +124,7 @@ class LauncherRun {
         if (is_killed_) {
             child_.remove_session();
         }
-        return how_it_ended();
+        return end.exit_code;
     }
 
   private:
@@ -347,7 +359,7 @@ std::string token_for_launch() {
     return token;
 }
 
-Result<LaunchEnd>
+Result<int>
 run_launcher(const std::vector<std::string>& line, const std::string& token, Duration patience) {
     const std::string path = find_program(line.front());
     if (path.empty()) {

@@ -14,25 +14,20 @@
 
 namespace muster {
 
-struct LaunchEnd {
-    /// What rank 0 said; or 75 when it was there and is gone without a word, and 5 when it never
-    /// was.
-    int exit_code = 0;
-    /// For people; empty when the run itself has said all there is to say.
-    std::string problem;
-};
-
 /// Runs the line to its end. SIGINT, SIGTERM, SIGUSR1 and SIGHUP go to rank 0: the first asks the
 /// run to end cleanly, a second SIGINT at once, a third one kills the launcher; before rank 0 has
 /// begun the first ends it. stdout is the launcher's own. Returns within 5 s of the run's end,
 /// whatever the launcher waits for, unless that is a reader of stdout or stderr that still lives.
+///
+/// Returns the exit code: what rank 0 said; or 75 when it was there and is gone without a word, and
+/// 5 when it never was, and then says why on stderr.
 ///
 /// When rank 0 has not begun within `patience`, or has been silent for longer than it said that it
 /// would, the launcher is ended: mpirun itself waits for ever for a host that it can't reach.
 ///
 /// REQUIRES: one thread, and that token_for_launch() is in the environment.
 /// Errors: NotFound, when the program is not there; System.
-Result<LaunchEnd>
+Result<int>
 run_launcher(const std::vector<std::string>& line, const std::string& token, Duration patience);
 
 /// A new token, put into this process's environment with what else the ranks are to know.

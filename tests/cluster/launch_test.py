@@ -3,6 +3,8 @@
 
 import os
 import pathlib
+import re
+import select
 import signal
 import subprocess
 import sys
@@ -13,6 +15,25 @@ from cli_case import MUSTER, CliCase, processes_with, wait_until  # noqa: E402
 
 SLOW = {"trial": {"command": ["sleep", "0.2"]}, "space": {"x": {"uniform": [0, 1]}}}
 NODES = ("--rank-is-node", "--node-resources", "cpu=2", "--plain")
+
+
+def pending(pid, number):
+    """Whether a signal was sent to a process that has not taken it yet."""
+    try:
+        status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+    masks = re.findall(r"^(?:Sig|Shd)Pnd:\s+([0-9a-f]+)$", status, re.MULTILINE)
+    return any(int(mask, 16) >> (number - 1) & 1 for mask in masks)
+
+
+def full(pipe):
+    """Whether a pipe takes no more."""
+    writing = os.open(f"/proc/self/fd/{pipe}", os.O_WRONLY)
+    try:
+        return not select.select([], [writing], [], 0)[1]
+    finally:
+        os.close(writing)
 
 
 class LaunchTest(CliCase):
@@ -64,6 +85,37 @@ class LaunchTest(CliCase):
             self.assert_nothing_is_left()
             subprocess.run(["rm", "-r", self.dir / "results"], check=True)
 
+    def test_trials_get_their_grace_and_not_more_than_is_wished(self):
+        polite = {
+            "shell": "trap 'sleep 0.5; touch $MUSTER_TRIAL_DIR/bye; exit' TERM; "
+            "touch $MUSTER_TRIAL_DIR/here; while :; do sleep 0.05; done"
+        }
+        path = self.spec(dict(SLOW, trial=polite, num_samples=4))
+        for interrupts, code in ((1, 4), (3, 75)):
+            run = self.start("launch", "-n", "2", "--", "run", path, *NODES, "--fresh")
+            directory = self.dir / "results" / ("sweep" if code == 4 else "sweep-2")
+            wait_until(lambda: len(list(directory.glob("*/here"))) == 4, "trials")
+            for _ in range(interrupts):
+                run.send_signal(signal.SIGINT)
+                # Signals of one kind that wait to be taken are one.
+                wait_until(lambda: not pending(run.pid, signal.SIGINT), "launch to take it")
+            out, err = run.communicate(timeout=30)
+
+            self.assertEqual(run.returncode, code, out + err)
+            self.assertEqual(len(list(directory.glob("*/bye"))), 4 if code == 4 else 0)
+            self.assert_nothing_is_left()
+        self.assertIn("muster launch: ending the launcher", err)
+        self.assertIn("rank 0 is gone without a word", err)
+
+    def test_rank_0_killed_is_a_run_to_go_on_with(self):
+        run = self.start_run(1000)
+        os.kill(self.live()["pid"], signal.SIGKILL)
+        out, err = run.communicate(timeout=30)
+
+        self.assertEqual(run.returncode, 75, out + err)
+        self.assertIn("rank 0 is gone without a word", err)
+        self.assert_nothing_is_left()
+
     def test_a_killed_launcher_leaves_nothing(self):
         run = self.start_run(1000)
         run.send_signal(signal.SIGKILL)
@@ -71,22 +123,51 @@ class LaunchTest(CliCase):
 
         self.assert_nothing_is_left()
 
+    def program(self, text):
+        path = self.write("program", "#!/bin/bash\n" + text)
+        path.chmod(0o755)
+        return path
+
+    def test_before_the_begin_a_signal_ends_all(self):
+        program = self.program("touch here; exec sleep 1000\n")
+        for number, code in ((signal.SIGINT, 4), (signal.SIGTERM, 75)):
+            run = self.start("launch", "-n", "1", "--program", program, "--", "x")
+            wait_until((self.dir / "here").exists, "the program")
+            (self.dir / "here").unlink()
+            run.send_signal(number)
+            out, err = run.communicate(timeout=10)
+
+            self.assertEqual(run.returncode, code, out + err)
+            self.assertIn("before muster had begun", err)
+            self.assert_nothing_is_left()
+
     def test_output_passes_whole(self):
-        program = self.write(
-            "talks",
-            "#!/bin/sh\n"
-            '[ "$OMPI_COMM_WORLD_RANK" = 0 ] || exit 0\n'
-            "seq 100000\n"
-            "seq 100000 >&2\n",
+        program = self.program(
+            "seq 100000 & seq 100000 >&2\nwait\nprintf 'no end' >&2\n"
+            "printf '\\036muster-exit %s 7\\n' $MUSTER_LAUNCH_TOKEN >&2\n"
         )
-        program.chmod(0o755)
         done = self.launch("x", options=["-n", "1", "--program", str(program)])
 
-        self.assertEqual(done.stdout.split(), [str(n) for n in range(1, 100001)])
-        numbers = [line for line in done.stderr.splitlines() if line.isdigit()]
-        self.assertEqual(numbers, [str(n) for n in range(1, 100001)])
-        # It never said that it was muster, nor how it ended.
-        self.assertEqual(done.returncode, 5, done.stderr[-500:])
+        numbers = "".join(f"{number}\n" for number in range(1, 100001))
+        self.assertEqual(done.stdout.replace("\r", ""), numbers)
+        self.assertEqual(done.stderr, numbers + "no end")
+        self.assertEqual(done.returncode, 7)
+
+    def test_a_reader_that_does_not_read_keeps_nobody(self):
+        program = self.program("seq 1000000 >&2; exec sleep 1000\n")
+        run = self.start("launch", "-n", "1", "--program", program, "--", "x")
+        wait_until(lambda: full(run.stderr.fileno()), "a full pipe")
+        run.send_signal(signal.SIGTERM)
+
+        self.assertEqual(run.wait(timeout=15), 75)
+        self.assert_nothing_is_left()
+
+    def test_a_program_that_says_nothing_is_not_taken_for_muster(self):
+        program = self.program("exit 0\n")
+        done = self.launch("x", options=["-n", "1", "--program", str(program)])
+
+        self.assertEqual(done.returncode, 5, done.stderr)
+        self.assertIn("mpirun ended with code 0 before muster began", done.stderr)
 
     def test_what_is_wrong_is_said_before_anything_starts(self):
         hosts = self.write("hosts", "localhost\nslots=3\n")
@@ -96,6 +177,7 @@ class LaunchTest(CliCase):
             (["--hosts", "nohost.invalid"], "host nohost.invalid: "),
             (["--hostfile", str(hosts)], "hosts:2: 'slots=3' is no host"),
             (["--hostfile", "nowhere"], "cannot read nowhere"),
+            (["--agent", "rsh"], "name them"),
             (["--with", "srun"], "needs a Slurm job"),
             (["--with", "rsh"], "expected one of mpirun, srun"),
         ):
