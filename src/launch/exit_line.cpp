@@ -4,9 +4,7 @@
 
 #include <array>
 #include <charconv>
-#include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <utility>
 
 #include <fmt/format.h>
@@ -23,13 +21,6 @@ std::string variable(std::string_view name) {
     // Nobody changes the environment at these moments.
     const char* value = std::getenv(name.data());  // NOLINT(concurrency-mt-unsafe)
     return value == nullptr ? "" : value;
-}
-
-/// Whole or not at all: whoever waits for the file reads it as soon as it is there.
-void write_exit_file(const std::string& path, int code) {
-    const std::string unfinished = path + ".new";
-    std::ofstream(unfinished) << code << '\n';
-    (void)std::rename(unfinished.c_str(), path.c_str());
 }
 
 void say(const Announcement& said) {
@@ -69,10 +60,6 @@ void announce_exit_code(int code) {
         return;
     }
     say({.kind = Announcement::Kind::End, .value = code});
-    const std::string path = variable(kExitFile);
-    if (!path.empty()) {
-        write_exit_file(path, code);
-    }
 }
 
 std::optional<Announcement> announcement_of(std::string_view line, std::string_view token) {

@@ -22,10 +22,6 @@ inline constexpr std::string_view kLaunchToken = "MUSTER_LAUNCH_TOKEN";
 /// passes this one on.
 inline constexpr int kCancelSignal = 12;
 
-/// Where else the exit code is wanted: the path of a file, for scripts whose rank 0 runs on their
-/// own host. It must not reach trials either.
-inline constexpr std::string_view kExitFile = "MUSTER_EXIT_FILE";
-
 /// "80x24", set by `muster launch` when its own stdout is a terminal of that many columns and rows;
 /// "none" when it is none.
 /// Launchers give rank 0 a terminal of their own whether anybody sees it or not.
@@ -39,8 +35,7 @@ void announce_begin();
 /// Says that rank 0 still runs, and that it is to be taken for lost when it has said nothing more
 /// for `patience`: mpirun does not notice that its host is gone. Not said while stderr is full.
 void announce_alive(std::chrono::seconds patience);
-/// Says on stderr and in the file how the run ended, where that is wanted. Only the first call
-/// counts.
+/// Says on stderr how the run ended. Only the first call counts.
 void announce_exit_code(int code);
 
 /// What every announcement begins with, and nothing else.
