@@ -44,7 +44,7 @@ class LivingObserver : public Observer {
 }  // namespace
 
 std::unique_ptr<Observer> with_sign_of_life(std::unique_ptr<Observer> observer, Duration patience) {
-    if (!is_launched()) {
+    if (launch_token().empty()) {
         return observer;
     }
     return std::make_unique<LivingObserver>(std::move(observer), patience);

@@ -17,14 +17,19 @@ namespace {
 /// In the order of Announcement::Kind.
 constexpr std::array<std::string_view, 3> kKinds = {"begin", "alive", "exit"};
 
-std::string variable(std::string_view name) {
-    // Nobody changes the environment at these moments.
-    const char* value = std::getenv(name.data());  // NOLINT(concurrency-mt-unsafe)
-    return value == nullptr ? "" : value;
+std::optional<std::int64_t> number_behind(std::string_view line, const std::string& prefix) {
+    if (!line.starts_with(prefix)) {
+        return std::nullopt;
+    }
+    std::int64_t number = 0;
+    const char* end = line.data() + line.size();
+    const auto parsed = std::from_chars(line.data() + prefix.size(), end, number);
+    const bool is_whole = parsed.ec == std::errc{} && parsed.ptr == end;
+    return is_whole ? std::optional(number) : std::nullopt;
 }
 
 void say(const Announcement& said) {
-    const std::string token = variable(kLaunchToken);
+    const std::string token = launch_token();
     if (!token.empty()) {
         const std::string text = announcement_line(said, token) + "\n";
         (void)!::write(STDERR_FILENO, text.data(), text.size());
@@ -38,8 +43,19 @@ std::string announcement_line(const Announcement& said, std::string_view token) 
     return fmt::format("{}{} {} {}", kAnnouncement, kind, token, said.value);
 }
 
-bool is_launched() {
-    return !variable(kLaunchToken).empty();
+std::string launch_token() {
+    // Nobody changes the environment at these moments.
+    const char* token = std::getenv(kLaunchToken.data());  // NOLINT(concurrency-mt-unsafe)
+    return token == nullptr ? "" : token;
+}
+
+std::string signal_line(std::string_view token, int number) {
+    return fmt::format("{} {}", token, number);
+}
+
+std::optional<int> signal_of(std::string_view line, std::string_view token) {
+    const std::optional<std::int64_t> number = number_behind(line, fmt::format("{} ", token));
+    return number ? std::optional(static_cast<int>(*number)) : std::nullopt;
 }
 
 void announce_begin() {
@@ -65,14 +81,8 @@ void announce_exit_code(int code) {
 std::optional<Announcement> announcement_of(std::string_view line, std::string_view token) {
     for (std::size_t kind = 0; kind < kKinds.size(); ++kind) {
         const std::string prefix = fmt::format("{}{} {} ", kAnnouncement, kKinds.at(kind), token);
-        if (!line.starts_with(prefix)) {
-            continue;
-        }
-        Announcement said{.kind = static_cast<Announcement::Kind>(kind)};
-        const char* end = line.data() + line.size();
-        const auto parsed = std::from_chars(line.data() + prefix.size(), end, said.value);
-        if (parsed.ec == std::errc{} && parsed.ptr == end) {
-            return said;
+        if (const std::optional<std::int64_t> value = number_behind(line, prefix)) {
+            return Announcement{static_cast<Announcement::Kind>(kind), *value};
         }
     }
     return std::nullopt;

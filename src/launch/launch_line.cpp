@@ -31,6 +31,8 @@ Words srun_line(const LaunchOptions& options, const LaunchPlace& place) {
     const std::string nodes = std::to_string(options.ranks > 0 ? options.ranks : place.slurm_nodes);
     Words line{"srun"};
     append(line, {"-N", nodes, "-n", nodes, "--ntasks-per-node=1", "--mpi=pmix"});
+    // What is said to rank 0 on stdin is for it alone.
+    append(line, {"--input=0"});
     append(line, {"--no-kill", "--kill-on-bad-exit=0", "--wait=0", "--cpu-bind=none"});
     line.emplace_back(place.slurm_gpus_by_job ? "--export=ALL,SLURM_OVERLAP=1" : "--overlap");
     return line;

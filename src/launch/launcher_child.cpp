@@ -33,10 +33,28 @@ Error failed_to(const std::string& what) {
         fmt::format("cannot {}: {}", what, std::generic_category().message(errno))};
 }
 
+struct Pipe {
+    UniqueFd reading;
+    UniqueFd writing;
+};
+
+Result<Pipe> make_pipe() {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+        return failed_to("make a pipe");
+    }
+    return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+struct Streams {
+    int words;
+    int errors;
+};
+
 [[noreturn]] void become(
     const std::string& path,
     char* const* words,
-    int errors,
+    Streams streams,
     pid_t parent,
     const sigset_t& mask
 ) {
@@ -49,8 +67,8 @@ Error failed_to(const std::string& what) {
     // Not in the terminal's foreground, it may write there all the same.
     std::signal(SIGTTOU, SIG_IGN);
     ::pthread_sigmask(SIG_SETMASK, &mask, nullptr);
-    ::dup2(::open("/dev/null", O_RDONLY), STDIN_FILENO);
-    ::dup2(errors, STDERR_FILENO);
+    ::dup2(streams.words, STDIN_FILENO);
+    ::dup2(streams.errors, STDERR_FILENO);
     ::execv(path.c_str(), words);
     ::_exit(127);
 }
@@ -62,23 +80,24 @@ std::vector<pid_t> children() {
 
 }  // namespace
 
-LauncherChild::LauncherChild(pid_t pid, UniqueFd process, UniqueFd errors)
+LauncherChild::LauncherChild(pid_t pid, UniqueFd process, UniqueFd errors, UniqueFd words)
     : pid_(pid),
       process_(std::move(process)),
-      errors_(std::move(errors)) {}
+      errors_(std::move(errors)),
+      words_(std::move(words)) {}
 
 Result<LauncherChild> LauncherChild::start(
     const std::vector<std::string>& line,
     const std::string& path,
     const sigset_t& mask
 ) {
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-        return failed_to("make a pipe");
+    Result<Pipe> errors = make_pipe();
+    Result<Pipe> stdin_words = make_pipe();
+    if (!errors || !stdin_words) {
+        return errors ? stdin_words.error() : errors.error();
     }
-    UniqueFd errors(ends[0]);
-    const UniqueFd writing(ends[1]);
-    ::fcntl(errors.get(), F_SETFL, O_NONBLOCK);
+    ::fcntl(errors->reading.get(), F_SETFL, O_NONBLOCK);
+    ::fcntl(stdin_words->writing.get(), F_SETFL, O_NONBLOCK);
     std::vector<char*> words;
     words.reserve(line.size() + 1);
     for (const std::string& word : line) {
@@ -91,7 +110,8 @@ Result<LauncherChild> LauncherChild::start(
         return failed_to("start " + line.front());
     }
     if (pid == 0) {
-        become(path, words.data(), writing.get(), parent, mask);
+        const Streams streams{stdin_words->reading.get(), errors->writing.get()};
+        become(path, words.data(), streams, parent, mask);
     }
     // Both sides, so that it is done whoever comes first.
     ::setpgid(pid, pid);
@@ -102,7 +122,13 @@ Result<LauncherChild> LauncherChild::start(
         ::waitpid(pid, nullptr, 0);
         return error;
     }
-    return LauncherChild(pid, std::move(process), std::move(errors));
+    return LauncherChild(
+        pid, std::move(process), std::move(errors->reading), std::move(stdin_words->writing)
+    );
+}
+
+void LauncherChild::tell(std::string_view text) const {
+    (void)!::write(words_.get(), text.data(), text.size());
 }
 
 void LauncherChild::signal(int number) const {

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <sys/types.h>
@@ -32,6 +33,8 @@ class LauncherChild {
     int errors() const { return errors_.get(); }
     void close_errors() { errors_.reset(); }
 
+    /// Writes to its stdin what fits there now.
+    void tell(std::string_view text) const;
     /// Nothing happens when it is gone.
     void signal(int number) const;
     void reap();
@@ -47,11 +50,13 @@ class LauncherChild {
     void remove_session() const;
 
   private:
-    LauncherChild(pid_t pid, UniqueFd process, UniqueFd errors);
+    LauncherChild(pid_t pid, UniqueFd process, UniqueFd errors, UniqueFd words);
 
     pid_t pid_;
     UniqueFd process_;
     UniqueFd errors_;
+    /// Its stdin.
+    UniqueFd words_;
     std::optional<int> status_;
 };
 

@@ -101,11 +101,12 @@ enum class Ending {
 
 class LauncherRun {
   public:
-    LauncherRun(std::string name, LauncherChild child, Signals& signals, StderrFilter filter)
+    LauncherRun(std::string name, LauncherChild child, Signals& signals, const std::string& token)
         : name_(std::move(name)),
           child_(std::move(child)),
           signals_(signals),
-          filter_(std::move(filter)) {}
+          token_(token),
+          filter_(token) {}
 
     int run(Duration patience) {
         begin_by_ = Clock::now() + patience;
@@ -168,8 +169,7 @@ class LauncherRun {
             stopped_by_ = number;
             begin_to_end(Ending::Stopped, Clock::now());
         } else {
-            // mpirun and srun pass these on to every rank; of TERM and INT they would kill them.
-            child_.signal(number == SIGINT ? kCancelSignal : SIGUSR1);
+            child_.tell(signal_line(token_, number) + "\n");
         }
     }
 
@@ -305,6 +305,7 @@ class LauncherRun {
     std::string name_;
     LauncherChild child_;
     Signals& signals_;
+    std::string token_;
     StderrFilter filter_;
     PatientOutput output_{STDERR_FILENO};
     Clock::time_point heard_;
@@ -380,7 +381,7 @@ run_launcher(const std::vector<std::string>& line, const std::string& token, Dur
     if (!child) {
         return child.error();
     }
-    return LauncherRun(line.front(), std::move(*child), signals, StderrFilter(token)).run(patience);
+    return LauncherRun(line.front(), std::move(*child), signals, token).run(patience);
 }
 
 }  // namespace muster

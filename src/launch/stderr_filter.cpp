@@ -10,10 +10,8 @@ namespace muster {
 namespace {
 
 /// Lines that say nothing which muster does not say better.
-constexpr std::array<std::string_view, 5> kNoise = {
+constexpr std::array<std::string_view, 4> kNoise = {
     "PMIX ERROR: BAD-PARAM in file",
-    // Of those by which `muster launch` asks for the end.
-    "mpirun: Forwarding signal ",
     "ORTE_ERROR_LOG: Data unpack",
     "more process has sent help message help-mpi-btl-tcp.txt",
     "more processes have sent help message help-mpi-btl-tcp.txt",

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // signals - SIGINT, SIGTERM, SIGUSR1 and SIGHUP as something to read, while it exists. One that
-// was ignored when muster started (nohup, a background job) stays ignored. Under `muster launch` a
-// signal of its own stands for SIGINT.
+// was ignored when muster started (nohup, a background job) stays ignored. Those that `muster
+// launch` got come as lines on stdin.
 
 #pragma once
 
 #include <csignal>
+#include <string>
 #include <vector>
 
 #include "muster/error.hpp"
@@ -31,10 +32,19 @@ class SignalSource {
     std::vector<int> receive();
 
   private:
-    SignalSource(UniqueFd fd, sigset_t before) : fd_(std::move(fd)), before_(before) {}
+    SignalSource(UniqueFd fd, UniqueFd signals, sigset_t before);
 
+    void receive_lines(std::vector<int>& numbers);
+
+    /// Readable when one of the two is that something may come from: the signals of this process,
+    /// and, under `muster launch`, stdin.
     UniqueFd fd_;
+    UniqueFd signals_;
     sigset_t before_;
+    /// Empty without `muster launch`.
+    std::string token_;
+    /// A line of stdin that has no end yet.
+    std::string line_;
 };
 
 }  // namespace muster

@@ -98,7 +98,8 @@ TEST(LaunchLineTest, RanksFollowTheOrderOfTheHosts) {
 TEST(LaunchLineTest, ASlurmJobIsLaunchedBySrun) {
     EXPECT_EQ(
         line(options(), {.in_slurm_job = true, .slurm_nodes = 4}),
-        "srun -N 4 -n 4 --ntasks-per-node=1 --mpi=pmix --no-kill --kill-on-bad-exit=0 --wait=0 "
+        "srun -N 4 -n 4 --ntasks-per-node=1 --mpi=pmix --input=0 --no-kill --kill-on-bad-exit=0 "
+        "--wait=0 "
         "--cpu-bind=none --overlap /bin/muster run sweep.yaml"
     );
 }
@@ -144,6 +145,13 @@ TEST(HostfileTest, WhatIsNoHostIsNamedWithItsLine) {
         "hosts:1: 'slots=many' is not understood; behind a name may stand slots=N"
     );
     EXPECT_EQ(parse_hostfile("# none\n", "hosts").error().message, "hosts: names no host");
+}
+
+TEST(SignalLineTest, OnlyTheLaunchsOwnCount) {
+    EXPECT_EQ(signal_of(signal_line("abc", 15), "abc"), 15);
+    EXPECT_EQ(signal_of(signal_line("abc", 15), "other"), std::nullopt);
+    EXPECT_EQ(signal_of("abc 15x", "abc"), std::nullopt);
+    EXPECT_EQ(signal_of("", "abc"), std::nullopt);
 }
 
 TEST(StderrFilterTest, AnnouncementsAreTakenOutAndRemembered) {
@@ -204,7 +212,6 @@ TEST(StderrFilterTest, NoiseOfALostRankIsLeftOutAndNothingElse) {
     EXPECT_EQ(
         filter.take("[n1:7] PMIX ERROR: BAD-PARAM in file x.c at line 1033\nkept\n"), "kept\n"
     );
-    EXPECT_EQ(filter.take("mpirun: Forwarding signal 12 to job\nkept\n"), "kept\n");
     EXPECT_EQ(
         filter.take(
             rule + "\nWARNING: Open MPI failed to TCP connect to a peer MPI process.  This\n" +
