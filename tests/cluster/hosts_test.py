@@ -46,25 +46,25 @@ class HostsTest(HostsCase):
         self.assertIn("3 nodes: h1, h2, h3", said)
 
     def test_a_killed_agent_is_lost_at_once(self):
-        run = self.start_run(30)
+        run = self.start_run(24)
         self.wait_for_trials(4)
         os.kill(self.agent_pid(2), signal.SIGKILL)
         # Long before any lease runs out.
         said = self.finish(run)
 
         self.assertIn("node h2 was lost", said)
-        self.assert_each_completed_once(30)
+        self.assert_each_completed_once(24)
         wait_until(lambda: self.on_hosts("pids", 2) == "", "an empty host")
 
     def test_a_host_without_power_is_lost_when_its_lease_runs_out(self):
         self.heal_after(3)
-        run = self.start_run(40, "--lease", "4s")
+        run = self.start_run(30, "--lease", "3s")
         self.wait_for_trials(4)
         self.on_hosts("crash", 3)
         said = self.finish(run)
 
-        self.assertIn("node h3 was lost: it was silent for 4.0s", said)
-        trials = self.assert_each_completed_once(40)
+        self.assertIn("node h3 was lost: it was silent for 3.0s", said)
+        trials = self.assert_each_completed_once(30)
         self.assertGreater(max(trial["attempts"] for trial in trials), 1)
         for host in (1, 2):
             wait_until(lambda: self.on_hosts("pids", host) == "", f"the end of all on h{host}")
@@ -107,7 +107,7 @@ class HostsTest(HostsCase):
         self.assertTrue(later, "h2 was not used again")
 
     def test_without_recovery_a_loss_ends_the_run_and_keeps_all(self):
-        spec = self.spec(40)
+        spec = self.spec(30)
         agent = f"{HOSTS} agent {self.hosts_dir}"
         mpirun = ["mpirun", "--host", "h1,h2,h3", "--map-by", "ppr:1:node", "--bind-to", "none"]
         mpirun += ["--mca", "plm", "rsh", "--mca", "plm_rsh_agent", agent]
@@ -122,13 +122,13 @@ class HostsTest(HostsCase):
         self.assertGreaterEqual(len(done), 4)
 
         self.finish(self.start_line(self.launch_line(*line[len(mpirun) + 1 :])))
-        trials = self.assert_each_completed_once(40)
+        trials = self.assert_each_completed_once(30)
         again = {t["trial"] for t in trials if t["attempts"] > 1}
         self.assertFalse(again & done, "a completed trial ran again")
 
     def test_without_the_heads_host_all_agents_leave(self):
         self.heal_after(2)
-        run = self.start_run(40, "--lease", "2s", "--rejoin", "1s", hosts="h2,h1,h3")
+        run = self.start_run(24, "--lease", "2s", "--rejoin", "1s", hosts="h2,h1,h3")
         self.wait_for_trials(4)
         self.on_hosts("crash", 2)
         for host in (1, 3):
@@ -143,8 +143,8 @@ class HostsTest(HostsCase):
         # silent for a minute, which is put into the past here.
         a_minute_ago = time.time() - 61
         os.utime(self.work / "results/sweep/owner", (a_minute_ago, a_minute_ago))
-        self.finish(self.start_run(40, hosts="h1,h3"))
-        self.assert_each_completed_once(40)
+        self.finish(self.start_run(24, hosts="h1,h3"))
+        self.assert_each_completed_once(24)
 
     def test_a_host_that_cannot_be_reached_is_no_hang(self):
         never = self.work / "never-answers"

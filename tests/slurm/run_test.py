@@ -51,12 +51,16 @@ class Forms:
         self.run_job("-N2", self.form, self.spec(spec), expect=3)
 
     def test_slurms_warning_ends_the_job_with_75_and_all_is_kept(self):
-        job = self.submit("-N2", self.form, self.holding_spec(6))
-        self.wait_for_trials(2, job)
+        leave = "trap 'sleep 0.3; touch left.$MUSTER_TRIAL_ID; exit 1' TERM"
+        job = self.submit("-N2", self.form, self.holding_spec(6, before=leave))
+        up = self.wait_for_trials(2 * self.cores(), job)
 
         self.login("scancel", "--batch", "--signal=USR1", job)
 
         self.assertEqual(self.wait_for_end(job), ("FAILED", 75), self.output())
+        # The warning is muster's, and the trials get their time to leave.
+        left = {path.suffix[1:] for path in self.dir.glob("left.*")}
+        self.assertEqual(left, {trial for trial, _ in up})
         self.let_go()
         self.run_job("-N2", self.form, self.dir / "sweep.yaml")
         self.assert_all_completed(6)

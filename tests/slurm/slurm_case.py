@@ -110,9 +110,9 @@ class SlurmCase(CliCase):
         state, code = self.wait_for_end(self.submit(*args))
         self.assertEqual(code, expect, f"{state}: {self.output()}")
 
-    def holding_spec(self, samples, name="sweep", **more):
-        """A spec whose trials wait for let_go()."""
-        trial = {"command": ["/bin/sh", str(self.write("hold.sh", HOLD))]}
+    def holding_spec(self, samples, name="sweep", before="", **more):
+        """A spec whose trials wait for let_go(); `before` is the first line of their script."""
+        trial = {"command": ["/bin/sh", str(self.write("hold.sh", before + HOLD))]}
         return self.spec({"num_samples": samples, "trial": trial, **more}, name)
 
     def trials_up(self):
