@@ -2,12 +2,18 @@
 //
 // launch_command - `muster launch`: mpirun or srun with what a run needs to survive its nodes.
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -25,14 +31,50 @@ std::string variable(const char* name) {
     return value == nullptr ? "" : value;
 }
 
+std::vector<std::string> split_words(const std::string& text) {
+    std::istringstream words(text);
+    return {std::istream_iterator<std::string>(words), std::istream_iterator<std::string>()};
+}
+
+bool is_number(const std::string& text) {
+    return !text.empty() && text.size() < 10 &&
+           text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+/// How many nodes a Slurm job has now; 0 when nobody says. Its environment still counts those that
+/// it has lost, and srun would wait for them.
+std::uint32_t nodes_left(const std::string& job) {
+    if (!is_number(job)) {
+        return 0;
+    }
+    // A controller that does not answer keeps squeue waiting for minutes.
+    const std::string command =
+        fmt::format("timeout 10 squeue --noheader --jobs={} --format=%D 2>/dev/null", job);
+    std::FILE* output = ::popen(command.c_str(), "r");  // NOLINT(cert-env33-c)
+    if (output == nullptr) {
+        return 0;
+    }
+    std::array<char, 64> text{};
+    const std::size_t size = std::fread(text.data(), 1, text.size(), output);
+    if (::pclose(output) != 0) {
+        return 0;
+    }
+    // A job of several parts has several lines.
+    const std::vector<std::string> words = split_words({text.data(), size});
+    return words.size() == 1 && is_number(words.front())
+               ? static_cast<std::uint32_t>(std::stoul(words.front()))
+               : 0;
+}
+
 LaunchPlace place_here() {
     LaunchPlace place;
-    place.in_slurm_job = !variable("SLURM_JOB_ID").empty();
+    const std::string job = variable("SLURM_JOB_ID");
+    place.in_slurm_job = !job.empty();
+    place.slurm_nodes = nodes_left(job);
     for (const char* name : {"SLURM_JOB_NUM_NODES", "SLURM_NNODES"}) {
         const std::string nodes = variable(name);
-        if (!nodes.empty() && nodes.find_first_not_of("0123456789") == std::string::npos) {
+        if (place.slurm_nodes == 0 && is_number(nodes)) {
             place.slurm_nodes = static_cast<std::uint32_t>(std::stoul(nodes));
-            break;
         }
     }
     place.slurm_nodes = std::max<std::uint32_t>(place.slurm_nodes, 1);
@@ -64,11 +106,6 @@ Status check_root(const std::string& launcher) {
         ErrorCode::InvalidInput,
         "Open MPI's mpirun does not run as root unless it is told to twice: export "
         "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, or use another user"};
-}
-
-std::vector<std::string> split_words(const std::string& text) {
-    std::istringstream words(text);
-    return {std::istream_iterator<std::string>(words), std::istream_iterator<std::string>()};
 }
 
 Result<std::vector<std::string>> line_of(const LaunchCommand& command) {

@@ -61,6 +61,14 @@ class LaunchTest(CliCase):
         self.assertIn("--host localhost", shown.stdout)
         self.assertTrue(shown.stdout.rstrip().endswith(f"{MUSTER} nodes"), shown.stdout)
 
+    def test_a_slurm_job_has_the_nodes_that_are_left(self):
+        self.write("squeue", "#!/bin/sh\necho 2\n").chmod(0o755)
+        job = dict(self.env, SLURM_JOB_ID="7", SLURM_JOB_NUM_NODES="3")
+        told = dict(job, PATH=f"{self.dir}:{job['PATH']}")
+        for env, line in ((told, "srun -N 2 -n 2 "), (job, "srun -N 3 -n 3 ")):
+            shown = self.launch("nodes", options=["--dry-run"], env=env)
+            self.assertTrue(shown.stdout.startswith(line), shown.stdout + shown.stderr)
+
     def test_exit_codes_are_the_runs_own(self):
         fine = self.spec(dict(SLOW, trial={"command": ["true"]}, num_samples=2), name="fine")
         failing = self.spec(dict(SLOW, trial={"command": ["false"]}, num_samples=2), name="failing")
