@@ -46,15 +46,18 @@ Result<Pipe> make_pipe() {
     return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
-struct Streams {
-    int words;
-    int errors;
-};
+/// The ends that are read or written here do not block.
+void set_nonblocking(const UniqueFd& fd) {
+    ::fcntl(fd.get(), F_SETFL, O_NONBLOCK);
+}
+
+/// The child's stdin, stdout and stderr.
+using Streams = std::array<int, 3>;
 
 [[noreturn]] void become(
     const std::string& path,
     char* const* words,
-    Streams streams,
+    const Streams& streams,
     pid_t parent,
     const sigset_t& mask
 ) {
@@ -67,8 +70,9 @@ struct Streams {
     // Not in the terminal's foreground, it may write there all the same.
     std::signal(SIGTTOU, SIG_IGN);
     ::pthread_sigmask(SIG_SETMASK, &mask, nullptr);
-    ::dup2(streams.words, STDIN_FILENO);
-    ::dup2(streams.errors, STDERR_FILENO);
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+        ::dup2(streams.at(static_cast<std::size_t>(fd)), fd);
+    }
     ::execv(path.c_str(), words);
     ::_exit(127);
 }
@@ -80,24 +84,20 @@ std::vector<pid_t> children() {
 
 }  // namespace
 
-LauncherChild::LauncherChild(pid_t pid, UniqueFd process, UniqueFd errors, UniqueFd words)
-    : pid_(pid),
-      process_(std::move(process)),
-      errors_(std::move(errors)),
-      words_(std::move(words)) {}
-
 Result<LauncherChild> LauncherChild::start(
     const std::vector<std::string>& line,
     const std::string& path,
     const sigset_t& mask
 ) {
+    Result<Pipe> input = make_pipe();
+    Result<Pipe> output = make_pipe();
     Result<Pipe> errors = make_pipe();
-    Result<Pipe> stdin_words = make_pipe();
-    if (!errors || !stdin_words) {
-        return errors ? stdin_words.error() : errors.error();
+    if (!input || !output || !errors) {
+        return !input ? input.error() : !output ? output.error() : errors.error();
     }
-    ::fcntl(errors->reading.get(), F_SETFL, O_NONBLOCK);
-    ::fcntl(stdin_words->writing.get(), F_SETFL, O_NONBLOCK);
+    set_nonblocking(input->writing);
+    set_nonblocking(output->reading);
+    set_nonblocking(errors->reading);
     std::vector<char*> words;
     words.reserve(line.size() + 1);
     for (const std::string& word : line) {
@@ -110,7 +110,7 @@ Result<LauncherChild> LauncherChild::start(
         return failed_to("start " + line.front());
     }
     if (pid == 0) {
-        const Streams streams{stdin_words->reading.get(), errors->writing.get()};
+        const Streams streams{input->reading.get(), output->writing.get(), errors->writing.get()};
         become(path, words.data(), streams, parent, mask);
     }
     // Both sides, so that it is done whoever comes first.
@@ -122,9 +122,11 @@ Result<LauncherChild> LauncherChild::start(
         ::waitpid(pid, nullptr, 0);
         return error;
     }
-    return LauncherChild(
-        pid, std::move(process), std::move(errors->reading), std::move(stdin_words->writing)
-    );
+    LauncherChild child(pid, std::move(process));
+    child.words_ = std::move(input->writing);
+    child.output_ = std::move(output->reading);
+    child.errors_ = std::move(errors->reading);
+    return child;
 }
 
 void LauncherChild::tell(std::string_view text) const {

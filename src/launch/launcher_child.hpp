@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <sys/types.h>
@@ -29,9 +30,9 @@ class LauncherChild {
 
     /// Readable when the process has ended.
     int fd() const { return process_.get(); }
-    /// Where its stderr is read, without waiting; -1 once that has ended.
-    int errors() const { return errors_.get(); }
-    void close_errors() { errors_.reset(); }
+    /// Where its stdout and stderr are read, without waiting; to be closed when they have ended.
+    UniqueFd& output() { return output_; }
+    UniqueFd& errors() { return errors_; }
 
     /// Writes to its stdin what fits there now.
     void tell(std::string_view text) const;
@@ -50,13 +51,14 @@ class LauncherChild {
     void remove_session() const;
 
   private:
-    LauncherChild(pid_t pid, UniqueFd process, UniqueFd errors, UniqueFd words);
+    LauncherChild(pid_t pid, UniqueFd process) : pid_(pid), process_(std::move(process)) {}
 
     pid_t pid_;
     UniqueFd process_;
-    UniqueFd errors_;
     /// Its stdin.
     UniqueFd words_;
+    UniqueFd output_;
+    UniqueFd errors_;
     std::optional<int> status_;
 };
 

@@ -114,11 +114,11 @@ class LauncherRun {
             turn();
         }
         const LaunchEnd end = how_it_ended();
-        output_.show(filter_.flush());
+        errors_.show(filter_.flush());
         if (!end.problem.empty()) {
-            output_.show(fmt::format("muster: {}\n", end.problem));
+            errors_.show(fmt::format("muster: {}\n", end.problem));
         }
-        while (!output_.is_empty() && !may_drop_output()) {
+        while (!(output_.is_empty() && errors_.is_empty()) && !may_drop_output()) {
             turn();
         }
         LauncherChild::end_orphans();
@@ -130,11 +130,13 @@ class LauncherRun {
 
   private:
     void turn() {
-        std::array<pollfd, 4> fds{{
+        std::array<pollfd, 6> fds{{
             {signals_.fd(), POLLIN, 0},
-            {output_.is_full() ? -1 : child_.errors(), POLLIN, 0},
             {child_.status() ? -1 : child_.fd(), POLLIN, 0},
+            {output_.is_full() ? -1 : child_.output().get(), POLLIN, 0},
+            {errors_.is_full() ? -1 : child_.errors().get(), POLLIN, 0},
             {output_.waits_for(), POLLOUT, 0},
+            {errors_.waits_for(), POLLOUT, 0},
         }};
         const bool soon = ending_ != Ending::None || filter_.exit_code() || filter_.holds_back() ||
                           child_.status();
@@ -144,16 +146,23 @@ class LauncherRun {
                 on_signal(*number);
             }
         }
-        if (ready > 0 && fds[1].revents != 0) {
-            read_errors();
-        } else if (filter_.holds_back() && Clock::now() - heard_ > kQuiet) {
-            output_.show(filter_.flush());
-        }
         if (ready > 0 && fds[2].revents != 0) {
+            read(child_.output(), output_, [](std::string_view text) { return text; });
+        }
+        if (ready > 0 && fds[3].revents != 0) {
+            heard_ = Clock::now();
+            read(child_.errors(), errors_, [&](std::string_view text) {
+                return filter_.take(text);
+            });
+        } else if (filter_.holds_back() && Clock::now() - heard_ > kQuiet) {
+            errors_.show(filter_.flush());
+        }
+        if (ready > 0 && fds[1].revents != 0) {
             child_.reap();
             gone_at_ = Clock::now();
         }
         output_.write();
+        errors_.write();
         look_for_an_end();
         take_end_step();
     }
@@ -162,7 +171,7 @@ class LauncherRun {
         is_signalled_ = true;
         is_hurried_ = filter_.exit_code() || child_.status();
         if (number == SIGINT && ++interrupts_ > 2) {
-            output_.show("muster launch: ending the launcher\n");
+            errors_.show("muster launch: ending the launcher\n");
             kill();
         } else if (!filter_.has_begun()) {
             // What has begun nothing has nothing to end cleanly.
@@ -173,15 +182,15 @@ class LauncherRun {
         }
     }
 
-    void read_errors() {
+    template <class Filter>
+    static void read(UniqueFd& from, PatientOutput& to, Filter&& filter) {
         std::array<char, 16'384> bytes{};
-        while (!output_.is_full()) {
-            const ssize_t size = ::read(child_.errors(), bytes.data(), bytes.size());
+        while (!to.is_full()) {
+            const ssize_t size = ::read(from.get(), bytes.data(), bytes.size());
             if (size > 0) {
-                heard_ = Clock::now();
-                output_.show(filter_.take({bytes.data(), static_cast<std::size_t>(size)}));
+                to.show(filter(std::string_view(bytes.data(), static_cast<std::size_t>(size))));
             } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
-                child_.close_errors();
+                from.reset();
                 return;
             } else {
                 return;
@@ -197,13 +206,12 @@ class LauncherRun {
         if (filter_.exit_code()) {
             begin_to_end(Ending::Over, now + kPatience);
             // What nobody reads yet, in a pager perhaps, must not be lost.
-            if (ending_ == Ending::Over && end_steps_ == 0 && !is_hurried_ &&
-                is_stuck(STDOUT_FILENO)) {
+            if (ending_ == Ending::Over && end_steps_ == 0 && !is_hurried_ && !output_.is_empty()) {
                 end_at_ = now + kPatience;
             }
         } else if (!filter_.has_begun() && now > begin_by_) {
             begin_to_end(Ending::Late, now);
-        } else if (silent_at_ && now > *silent_at_ && !output_.is_full()) {
+        } else if (silent_at_ && now > *silent_at_ && !errors_.is_full()) {
             begin_to_end(Ending::Silent, now);
         }
     }
@@ -239,10 +247,10 @@ class LauncherRun {
         child_.signal(SIGKILL);
     }
 
-    bool is_over() const {
-        return child_.status() &&
-               (child_.errors() < 0 || may_drop_output() ||
-                (!output_.is_full() && Clock::now() - gone_at_ > kDrainPatience));
+    bool is_over() {
+        return child_.status() && (may_drop_output() || (!child_.output() && !child_.errors()) ||
+                                   (!output_.is_full() && !errors_.is_full() &&
+                                    Clock::now() - gone_at_ > kDrainPatience));
     }
 
     /// Whoever wants it to end does not want it to wait for a reader.
@@ -307,7 +315,8 @@ class LauncherRun {
     Signals& signals_;
     std::string token_;
     StderrFilter filter_;
-    PatientOutput output_{STDERR_FILENO};
+    PatientOutput output_{STDOUT_FILENO};
+    PatientOutput errors_{STDERR_FILENO};
     Clock::time_point heard_;
     Clock::time_point begin_by_;
     std::optional<Clock::time_point> silent_at_;

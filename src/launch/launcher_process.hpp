@@ -16,7 +16,8 @@ namespace muster {
 
 /// Runs the line to its end. SIGINT, SIGTERM, SIGUSR1 and SIGHUP go to rank 0: the first asks the
 /// run to end cleanly, a second SIGINT at once, a third one kills the launcher; before rank 0 has
-/// begun the first ends it. stdout is the launcher's own. Returns within 5 s of the run's end,
+/// begun the first ends it. stdout passes through; a
+/// reader of it that went away is nothing to end a run for. Returns within 5 s of the run's end,
 /// whatever the launcher waits for, unless that is a reader of stdout or stderr that still lives.
 ///
 /// Returns the exit code: what rank 0 said; or 75 when it was there and is gone without a word, and

@@ -10,6 +10,15 @@
 #include <unistd.h>
 
 namespace muster {
+namespace {
+
+/// Whether a write would wait for a reader.
+bool is_stuck(int fd) {
+    pollfd one{.fd = fd, .events = POLLOUT, .revents = 0};
+    return ::poll(&one, 1, 0) == 0;
+}
+
+}  // namespace
 
 void PatientOutput::show(std::string_view text) {
     kept_ += text;
@@ -32,11 +41,6 @@ void PatientOutput::write() {
         }
     }
     kept_.erase(0, done);
-}
-
-bool is_stuck(int fd) {
-    pollfd one{.fd = fd, .events = POLLOUT, .revents = 0};
-    return ::poll(&one, 1, 0) == 0;
 }
 
 }  // namespace muster

@@ -32,7 +32,4 @@ class PatientOutput {
     std::string kept_;
 };
 
-/// Whether a write to `fd` would wait for a reader.
-bool is_stuck(int fd);
-
 }  // namespace muster

@@ -170,6 +170,19 @@ class LaunchTest(CliCase):
         self.assertEqual(run.wait(timeout=15), 75)
         self.assert_nothing_is_left()
 
+    def test_a_reader_that_went_away_ends_nothing(self):
+        program = self.program(
+            "seq 200000\ntouch done\n"
+            "printf '\\036muster-exit %s 7\\n' $MUSTER_LAUNCH_TOKEN >&2\n"
+        )
+        run = self.start("launch", "-n", "1", "--program", program, "--", "x")
+        run.stdout.readline()
+        run.stdout.close()
+
+        self.assertEqual(run.wait(timeout=30), 7)
+        self.assertTrue((self.dir / "done").exists())
+        run.stdout = None
+
     def test_a_program_that_says_nothing_is_not_taken_for_muster(self):
         program = self.program("exit 0\n")
         done = self.launch("x", options=["-n", "1", "--program", str(program)])
