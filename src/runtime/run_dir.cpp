@@ -78,23 +78,25 @@ Error failed_to(std::string_view action) {
 }  // namespace
 
 Result<RunDir> RunDir::make() {
-    std::string path;
     for (const std::string& parent : parent_directories()) {
         remove_stale(parent);
-        path = fmt::format("{}/{}{}-XXXXXX", parent, prefix(), ::getpid());
+        // Under a name that nobody looks at until it is locked: where several nodes share the
+        // parent, none of them knows our process.
+        std::string hidden = fmt::format("{}/.{}{}-XXXXXX", parent, prefix(), ::getpid());
         // Whether it may be written to, and has room, is known for sure only now.
-        if (::mkdtemp(path.data()) != nullptr) {
-            break;
+        if (::mkdtemp(hidden.data()) == nullptr) {
+            continue;
         }
-        path.clear();
+        UniqueFd lock(::open(hidden.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        // Where there are no locks nobody takes it for left behind.
+        (void)::flock(lock.get(), LOCK_EX | LOCK_NB);
+        std::string path = fmt::format("{}/{}", parent, hidden.substr(parent.size() + 2));
+        if (::rename(hidden.c_str(), path.c_str()) == 0) {
+            return RunDir(std::move(path), std::move(lock));
+        }
+        ::rmdir(hidden.c_str());
     }
-    if (path.empty()) {
-        return failed_to("make a directory for the run in /tmp");
-    }
-    UniqueFd lock(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    // Where there are no locks the process id alone decides.
-    (void)::flock(lock.get(), LOCK_EX | LOCK_NB);
-    return RunDir(std::move(path), std::move(lock));
+    return failed_to("make a directory for the run in /tmp");
 }
 
 RunDir::~RunDir() {
