@@ -103,6 +103,9 @@ class LaunchTest(CliCase):
             run = self.start("launch", "-n", "2", "--", "run", path, *NODES, "--fresh")
             directory = self.dir / "results" / ("sweep" if code == 4 else "sweep-2")
             wait_until(lambda: len(list(directory.glob("*/here"))) == 4, "trials")
+            if interrupts == 3:
+                # It could be quicker than the third.
+                os.kill(self.live(directory.name)["pid"], signal.SIGSTOP)
             for _ in range(interrupts):
                 run.send_signal(signal.SIGINT)
                 # Signals of one kind that wait to be taken are one.
