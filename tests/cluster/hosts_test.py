@@ -88,7 +88,8 @@ class HostsTest(HostsCase):
 
     def test_a_node_that_was_cut_off_comes_back(self):
         self.heal_after(2)
-        run = self.start_run(1000, "--lease", "2s")
+        # The head is on another host than the launcher, and gets its signal there.
+        run = self.start_run(1000, "--lease", "2s", hosts="h3,h1,h2")
         self.wait_for_trials(4)
         self.on_hosts("cut", 2)
         wait_until(lambda: self.live().get("nodes") == 2, "the loss of h2")
@@ -145,6 +146,15 @@ class HostsTest(HostsCase):
         os.utime(self.work / "results/sweep/owner", (a_minute_ago, a_minute_ago))
         self.finish(self.start_run(24, hosts="h1,h3"))
         self.assert_each_completed_once(24)
+
+    def test_a_killed_launcher_leaves_nothing_on_any_host(self):
+        run = self.start_run(1000, hosts="h2,h1,h3")
+        self.wait_for_trials(2)
+        run.send_signal(signal.SIGKILL)
+        run.communicate(timeout=20)
+
+        for host in (1, 2, 3):
+            wait_until(lambda: self.on_hosts("pids", host) == "", f"the end of all on h{host}")
 
     def test_a_host_that_cannot_be_reached_is_no_hang(self):
         never = self.work / "never-answers"

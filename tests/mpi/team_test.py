@@ -29,7 +29,8 @@ class TeamCase(CliCase):
         )
 
     def line(self, ranks, *args, mpirun=()):
-        flags = ["--bind-to", "none", "--enable-recovery", *mpirun]
+        binding = [] if "--bind-to" in mpirun else ["--bind-to", "none"]
+        flags = [*binding, "--enable-recovery", *mpirun]
         return [MPIRUN, "-n", str(ranks), *flags, MUSTER, *map(str, args)]
 
     def ranks(self, ranks, *args, mpirun=(), timeout=60):
@@ -63,7 +64,9 @@ class TeamCase(CliCase):
                 command = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
                 environment = pathlib.Path(f"/proc/{pid}/environ").read_bytes()
                 parent = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-                of_mpirun = pathlib.Path(f"/proc/{parent}/comm").read_text().strip() == "mpirun"
+                # It has several names.
+                launcher = pathlib.Path(f"/proc/{parent}/comm").read_text().strip()
+                of_mpirun = launcher in ("mpirun", "mpiexec", "orterun")
             except OSError:
                 continue
             rank = re.search(rb"OMPI_COMM_WORLD_RANK=(\d+)", environment)
@@ -257,6 +260,73 @@ class RunTest(TeamCase):
         self.assertEqual({t["failures"] for t in trials}, {0})
         self.assertIn("was lost", out + err)
         wait_until(lambda: processes_with(str(self.dir)) == [], "the end of all processes")
+        self.assertEqual(list(self.tmp.glob("*muster-*")), [])
+
+    def test_a_killed_spawner_loses_its_node(self):
+        spec = dict(self.SPEC, trial={"command": ["sleep", "0.3"]}, num_samples=24)
+        del spec["metric"], spec["mode"]
+        run = self.start_ranks(
+            3, "run", self.spec(spec), "--plain", "--rank-is-node", "--node-resources", "cpu=2"
+        )
+        wait_until(lambda: dict(self.live().get("counts", [])).get("completed", 0) > 3, "trials")
+        spawner = self.children(self.rank_pids()[1], "muster-spawner")[0]
+        os.kill(spawner, signal.SIGKILL)
+        out, err = run.communicate(timeout=60)
+
+        trials = self.results()
+        self.assertEqual(len(trials), 24, err)
+        self.assertEqual({t["state"] for t in trials}, {"Completed"})
+        self.assertEqual({t["failures"] for t in trials}, {0})
+        self.assertRegex(
+            out + err,
+            rf"node \S+#1 was lost: the process that starts its trials \({spawner}\) "
+            r"was ended by signal 9 \(SIGKILL\)",
+        )
+        wait_until(lambda: processes_with(str(self.dir)) == [], "the end of all processes")
+        self.assertEqual(list(self.tmp.glob("*muster-*")), [])
+
+    def test_trials_inherit_nothing_of_a_rank(self):
+        seen = "grep -E '^(Sig(Blk|Ign)|Cpus_allowed_list)' /proc/$$/status; cd /proc/$$/fd; echo *"
+        spec = dict(self.SPEC, trial={"shell": f"exec > seen; {seen}; sleep 1000"}, num_samples=2)
+        spec["trial"]["workdir"] = "{muster.trial_dir}"
+        del spec["metric"], spec["mode"]
+        self.start_ranks(
+            2,
+            *("run", self.spec(spec), "--plain", "--rank-is-node", "--node-resources", "cpu=1"),
+            mpirun=["--bind-to", "core"],
+        )
+        wait_until(lambda: dict(self.live().get("counts", [])).get("running", 0) == 2, "trials")
+        files = [self.dir / "results" / "sweep" / trial / "seen" for trial in ("00000", "00001")]
+        wait_until(lambda: all(f.exists() and f.read_text().count("\n") == 4 for f in files), "words")
+
+        allowed = re.search("Cpus_allowed_list:.*", pathlib.Path("/proc/self/status").read_text())[0]
+        nothing = "0" * 16
+        for file in files:
+            blocked, ignored, cpus, descriptors = file.read_text().splitlines()
+            self.assertEqual(blocked, f"SigBlk:\t{nothing}")
+            self.assertEqual(ignored, f"SigIgn:\t{nothing}")
+            self.assertEqual(cpus, allowed)
+            self.assertEqual(descriptors.split()[:3], ["0", "1", "2"])
+        for rank in self.rank_pids().values():
+            held = self.descriptors(rank)
+            self.assertTrue(any("socket:" in target for target in held))
+            spawner = self.children(rank, "muster-spawner")[0]
+            for pid in [spawner, *self.children(spawner, "muster-keeper")]:
+                self.assertEqual((self.descriptors(pid) & held) - {"/dev/null"}, set())
+
+    def children(self, parent, name):
+        found = []
+        for pid in processes_with(str(self.dir)):
+            stat = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            comm = pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+            if int(stat[1]) == parent and comm == name:
+                found.append(pid)
+        return found
+
+    def descriptors(self, pid):
+        """What the process has open, less what the kernel names alike everywhere."""
+        links = {os.readlink(entry) for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir()}
+        return {link for link in links if not link.startswith("anon_inode:")}
 
 
 if __name__ == "__main__":
