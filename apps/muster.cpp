@@ -10,6 +10,7 @@
 #include <memory>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <variant>
 
 #include <fcntl.h>
@@ -63,7 +64,7 @@ int run(const Command& command) {
         return muster::complain(launcher.error());
     }
     muster::Surroundings surroundings{.environment = muster::current_environment()};
-    const muster::Result<muster::RunDir> run_dir = muster::RunDir::make();
+    muster::Result<muster::RunDir> run_dir = muster::RunDir::make();
     if (!run_dir) {
         return muster::complain(run_dir.error());
     }
@@ -94,6 +95,8 @@ int run(const Command& command) {
     surroundings.recovery = muster::find_recovery(::environ);
     const muster::CommandEnd end = world->rank() == 0 ? muster::carry_out(command, surroundings)
                                                       : muster::serve(command.node, surroundings);
+    // Who leaves at once destroys nothing, and the spawner may be gone that would remove it.
+    { const muster::RunDir removed = std::move(*run_dir); }
     return leave(std::move(world), end);
 }
 

@@ -175,11 +175,8 @@ void Watch::take_fact(const Fact& fact) {
                 results_[reported.trial] += reported.overrun ? 0U : 1U;
             },
             [&](const TrialEnded& ended) { ended_[ended.trial] = ended.state; },
-            [](const RunStarted&) {},
-            [](const NodeJoined&) {},
-            [](const TrialCreated&) {},
-            [](const RunEnded&) {},
-            [](const TrialReopened&) {}},
+            // Of what else is kept nothing needs to be known here.
+            [](const auto&) {}},
         fact
     );
 }
