@@ -31,6 +31,13 @@ constexpr int kMostPiecesAtTheEnd = 64;
 }  // namespace
 
 std::string last_lines(std::string_view bytes) {
+    if (bytes.size() >= kTailBytes) {
+        // Perhaps the rest of a line, which says little: left out unless nothing follows it.
+        bytes.remove_prefix(bytes.size() - kTailBytes);
+        const std::size_t end = bytes.find('\n');
+        const bool is_all = end == std::string_view::npos || end + 1 == bytes.size();
+        bytes.remove_prefix(is_all ? 0 : end + 1);
+    }
     while (!bytes.empty() && (bytes.back() == '\n' || bytes.back() == '\r')) {
         bytes.remove_suffix(1);
     }

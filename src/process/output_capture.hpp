@@ -97,7 +97,8 @@ class OutputCapture {
     std::optional<std::string> remark_;
 };
 
-/// The last ten lines of `bytes`; what is not UTF-8 becomes U+FFFD.
+/// The last ten lines of `bytes`, or as many as are whole in its last 4 KiB; of a last line that is
+/// longer its end. What is not UTF-8 becomes U+FFFD.
 std::string last_lines(std::string_view bytes);
 
 }  // namespace muster

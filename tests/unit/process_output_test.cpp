@@ -13,8 +13,13 @@
 namespace muster::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::Gt;
 using ::testing::HasSubstr;
+using ::testing::Le;
+using ::testing::SizeIs;
 
 TEST(ProcessOutputTest, StdoutAndStderrAreInterleavedAndAttemptsAppended) {
     ProcessHarness harness;
@@ -148,6 +153,31 @@ TEST(ProcessOutputTest, DiscardStoresNothingButTellsTheErrorsOfAFailure) {
 
     EXPECT_EQ(story.ended->outcome.detail, "wrong");
     EXPECT_FALSE(std::filesystem::exists(plan.trial_dir));
+}
+
+TEST(ProcessOutputTest, AFailureTellsWholeLinesOrTheEndOfOneThatIsLong) {
+    constexpr const char* kLongLines =
+        "for i in 1 2 3 4 5 6 7 8 9; do printf \"%0600d $i\\n\" 0; done; exit 1";
+    constexpr const char* kOneLine = "printf '%09000d the end\\n' 0; exit 1";
+    for (const OutputMode mode : {OutputMode::File, OutputMode::Pty, OutputMode::Stream}) {
+        ProcessHarness harness;
+        LaunchPlan lines = harness.shell(kLongLines);
+        LaunchPlan line = harness.shell(kOneLine);
+        for (LaunchPlan* plan : {&lines, &line}) {
+            plan->output = mode;
+            plan->output_path = harness.directory() / "output";
+        }
+
+        const std::string zeros(600, '0');
+        std::string last_six;
+        for (const char* number : {"4", "5", "6", "7", "8", "9"}) {
+            last_six += (last_six.empty() ? "" : "\n") + zeros + " " + number;
+        }
+        EXPECT_EQ(harness.run(lines).ended->outcome.detail, last_six);
+        const std::string end_of_line = harness.run(line).ended->outcome.detail;
+        EXPECT_THAT(end_of_line, EndsWith("0 the end"));
+        EXPECT_THAT(end_of_line, SizeIs(AllOf(Gt(4000U), Le(4096U))));
+    }
 }
 
 TEST(ProcessOutputTest, MetricsAreFoundInStdout) {
