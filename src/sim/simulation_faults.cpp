@@ -35,10 +35,7 @@ void Simulation::State::strike(FaultKind kind) {
         case FaultKind::NodeDies:
             if (which != nullptr) {
                 const NodeId id = id_of(*which);
-                which->node.lose();
-                which->was_up = false;
-                which->cut_life = which->life;
-                which->cut_at = now + draw(milliseconds{0}, milliseconds{500});
+                die(*which);
                 push(
                     now + draw(milliseconds{50}, milliseconds{5000}),
                     NodeLossNoticed{id, which->life}
@@ -50,20 +47,12 @@ void Simulation::State::strike(FaultKind kind) {
             return;
         case FaultKind::NodeCutOff:
             if (which != nullptr && side->counted.count(id_of(*which)) != 0) {
-                which->comes_back = true;
-                push(
-                    now + draw(milliseconds{0}, milliseconds{20'000}),
-                    HeadLossNoticed{id_of(*which), which->life}
-                );
-                lose_node(id_of(*which));
+                cut_off(*which);
             }
             return;
         case FaultKind::NodeFallsSilent:
             if (which != nullptr) {
-                which->node.lose();
-                which->was_up = false;
-                which->cut_life = which->life;
-                which->cut_at = now + draw(milliseconds{0}, milliseconds{500});
+                die(*which);
                 push(
                     now + draw(milliseconds{10}, 2 * scenario.options.lease),
                     NodeStarts{id_of(*which), run_number}
@@ -104,6 +93,22 @@ void Simulation::State::strike(FaultKind kind) {
             tell_some_end_again();
             return;
     }
+}
+
+void Simulation::State::cut_off(NodeSide& which) {
+    which.comes_back = true;
+    push(
+        now + draw(milliseconds{0}, milliseconds{20'000}), HeadLossNoticed{id_of(which), which.life}
+    );
+    lose_node(id_of(which));
+}
+
+/// With all that is on it; what it sent last may still come.
+void Simulation::State::die(NodeSide& which) {
+    which.node.lose();
+    which.was_up = false;
+    which.cut_life = which.life;
+    which.cut_at = now + draw(milliseconds{0}, milliseconds{500});
 }
 
 NodeSide* Simulation::State::some_node_up() {

@@ -140,6 +140,8 @@ struct Simulation::State {
     // What goes wrong.
     void strike();
     void strike(FaultKind kind);
+    void cut_off(NodeSide& which);
+    void die(NodeSide& which);
     NodeSide* some_node_up();
     void crash_some_trial();
     void tell_some_end_again();
