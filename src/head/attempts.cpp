@@ -210,7 +210,7 @@ void on_member_ended(HeadState& head, TrialId id, const Ended& ended, TimePoint 
 void finish_attempt(HeadState& head, TrialId id, const Ended& ended, TimePoint now) {
     const Outcome& outcome = ended.outcome;
     TrialProgress& progress = head.trials.progress(id);
-    const RunningAttempt running = std::move(*progress.running);
+    RunningAttempt running = std::move(*progress.running);
     progress.running.reset();
     head.attempts.erase(running.attempt);
     head.queue.ended(head.cluster, id);
@@ -234,8 +234,8 @@ void finish_attempt(HeadState& head, TrialId id, const Ended& ended, TimePoint n
     keep(head, AttemptEnded{id, running.attempt, outcome, ended.usage, is_failure});
     const bool ended_well = outcome.cause == EndCause::TimeLimit ||
                             (outcome.cause == EndCause::Exited && outcome.code == 0);
-    if (ended_well && !running.worked) {
-        on_worked(head, id, running.placement);
+    if (ended_well) {
+        on_worked(head, id, running);
     }
     if (is_failure) {
         on_failed(head, id, running.placement, ended);

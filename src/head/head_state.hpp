@@ -137,9 +137,9 @@ void send_new_cores(HeadState& head);
 /// "exit code 1; it last wrote: …", in one line.
 std::string failure_text(const Outcome& outcome, const std::string& last_lines);
 
-/// The trial's attempt has come to something: to be called once an attempt, when it first reports
-/// or ends well.
-void on_worked(HeadState& head, TrialId id, const Placement& placement);
+/// The trial's attempt has come to something: to be called when it reports or ends well. Whether
+/// that says anything new of its node or of others.
+bool on_worked(HeadState& head, TrialId id, RunningAttempt& running);
 /// An attempt has failed and it counts.
 void on_failed(HeadState& head, TrialId id, const Placement& placement, const Ended& ended);
 /// Sets nodes aside, and takes back those that are not to blame; to be called after on_worked() and

@@ -202,8 +202,13 @@ std::string failure_text(const Outcome& outcome, const std::string& last_lines) 
            (lines.empty() ? "" : "; it last wrote: " + shortened(lines.back()));
 }
 
-void on_worked(HeadState& head, TrialId id, const Placement& placement) {
-    head.record.worked(member_node(placement), id);
+bool on_worked(HeadState& head, TrialId id, RunningAttempt& running) {
+    const std::uint64_t last = std::exchange(running.worked_at, head.record.moment());
+    if (last == running.worked_at) {
+        return false;
+    }
+    head.record.worked(member_node(running.placement), id, last);
+    return true;
 }
 
 void on_failed(HeadState& head, TrialId id, const Placement& placement, const Ended& ended) {

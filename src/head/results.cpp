@@ -70,12 +70,8 @@ void on_reported(HeadState& head, TrialId id, const Reported& reported, TimePoin
         return;
     }
     head.trials.record(id, reported.result);
-    RunningAttempt& running = *head.trials.progress(id).running;
-    if (!std::exchange(running.worked, true)) {
-        on_worked(head, id, running.placement);
-        if (judge_nodes(head, now)) {
-            start_what_fits(head, now);
-        }
+    if (on_worked(head, id, *head.trials.progress(id).running) && judge_nodes(head, now)) {
+        start_what_fits(head, now);
     }
     const TrialProgress& progress = head.trials.progress(id);
     for (const StopRule& rule : head.spec.stop) {

@@ -17,8 +17,14 @@ constexpr std::uint32_t kMostReopened = 3;
 
 }  // namespace
 
-void TrackRecord::worked(NodeId node, TrialId trial) {
-    ++worked_;
+void TrackRecord::worked(NodeId node, TrialId trial, std::uint64_t last) {
+    if (last == 0) {
+        ++worked_;
+    } else {
+        for (auto& [other, streak] : streaks_) {
+            streak.worked_again += streak.begun > last ? 1U : 0U;
+        }
+    }
     anything_worked_ = true;
     order_.clear();
     seen_.clear();
@@ -39,6 +45,7 @@ void TrackRecord::failed(NodeId node, TrialId trial, FailureText text) {
     if (is_new) {
         streak.worked_before = worked_;
         streak.failed_before = failed_;
+        streak.begun = ++moment_;
     }
     ++failed_;
     ++streak.failed;
@@ -52,7 +59,7 @@ void TrackRecord::failed(NodeId node, TrialId trial, FailureText text) {
 
 bool TrackRecord::is_suspect(const Streak& streak) const {
     // What worked since the streak began did so elsewhere, for it would have ended the streak.
-    const auto worked = static_cast<double>(worked_ - streak.worked_before);
+    const auto worked = static_cast<double>(worked_ - streak.worked_before + streak.worked_again);
     const auto failed = static_cast<double>(failed_ - streak.failed_before - streak.failed);
     // Laplace's estimate, which is never 0 or 1.
     const double rate = (failed + 1) / (worked + failed + 2);

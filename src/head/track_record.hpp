@@ -3,13 +3,13 @@
 // track_record - what came to something and what failed, and where: whether a node is to blame for
 // what fails on it, and whether anything works at all. It counts; what follows is in judgement.cpp.
 //
-// An attempt has worked once it has reported, or has ended well without. A streak is what failed on
-// a node since an attempt worked there. A node is suspected when its streak holds at least three
-// trials, attempts have worked elsewhere meanwhile, and at the rate at which they failed elsewhere
-// meanwhile a streak of that length would be rarer than 1 in 20. So three trials are enough where
-// others succeed, and configs that fail by themselves do not blame a node soon. The suspicion is
-// put to the test, since the trials of the streak run again elsewhere: when most fail there too,
-// the node was not to blame.
+// An attempt works when it reports, or ends well. A streak is what failed on a node since an
+// attempt worked there; an attempt counts once for each streak that began before it worked. A node
+// is suspected when its streak holds at least three trials, attempts have worked elsewhere
+// meanwhile, and at the rate at which they failed elsewhere meanwhile a streak of that length would
+// be rarer than 1 in 20. So three trials are enough where others succeed, and configs that fail by
+// themselves do not blame a node soon. The suspicion is put to the test, since the trials of the
+// streak run again elsewhere: when most fail there too, the node was not to blame.
 
 #pragma once
 
@@ -41,6 +41,10 @@ struct Streak {
     /// Of all nodes, when the streak began.
     std::uint64_t worked_before = 0;
     std::uint64_t failed_before = 0;
+    /// See TrackRecord::moment().
+    std::uint64_t begun = 0;
+    /// Attempts that had worked before the streak began, and have again since.
+    std::uint64_t worked_again = 0;
     /// In the streak itself.
     std::uint64_t failed = 0;
 };
@@ -49,8 +53,11 @@ class TrackRecord {
   public:
     // --- nodes ---
 
-    /// An attempt on the node has worked: to be called once for each.
-    void worked(NodeId node, TrialId trial);
+    /// An attempt on the node works. `last` is the moment() at which this was said of it before, 0
+    /// for never; to be said again only when the moment is another by now.
+    void worked(NodeId node, TrialId trial, std::uint64_t last);
+    /// Rises, from 1, when a streak begins.
+    std::uint64_t moment() const { return moment_; }
     /// An attempt on the node has failed, and was its trial's own failure as far as is known.
     void failed(NodeId node, TrialId trial, FailureText text);
 
@@ -106,6 +113,8 @@ class TrackRecord {
     void end_retrial(TrialId trial, bool worked);
     void end_streak(NodeId node);
 
+    std::uint64_t moment_ = 1;
+    // Attempts.
     std::uint64_t worked_ = 0;
     std::uint64_t failed_ = 0;
     // Of nodes that have one.

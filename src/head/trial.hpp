@@ -37,8 +37,8 @@ struct RunningAttempt {
     /// Members that have not ended yet.
     std::uint32_t members_left = 1;
     std::optional<StopReason> stop;
-    /// It has reported.
-    bool worked = false;
+    /// TrackRecord::moment() when it last counted as one that works; 0 is never.
+    std::uint64_t worked_at = 0;
 };
 
 /// What only trials that have run or reported need; a waiting trial does without.

@@ -179,6 +179,57 @@ TEST(BadNodeTest, ASuccessThereEndsTheRow) {
     EXPECT_EQ(test.head.summary().failed, 3U);
 }
 
+TEST(BadNodeTest, LongTrialsElsewhereThatGoOnSucceedingAreEnough) {
+    for (const bool ends : {false, true}) {
+        RunOptions options;
+        options.expected_nodes = 2;
+        HeadCase test(spec(), 20, options);
+        test.begin_with({make_node("n0", 1), make_node("n1", 1)});
+        test.trial_reports(0, 1, {{"accuracy", 0.5}});
+        for (int trial = 0; trial < 3; ++trial) {
+            end_on(test, kNode1, kExit1);
+        }
+        EXPECT_EQ(test.head.summary().nodes_set_aside, 0U);
+
+        if (ends) {
+            end_on(test, kNode0, {});
+        } else {
+            test.trial_reports(0, 2, {{"accuracy", 0.5}});
+        }
+
+        EXPECT_TRUE(test.head.cluster().is_set_aside(kNode1));
+        EXPECT_EQ(test.head.summary().failed, 0U);
+    }
+}
+
+TEST(BadNodeTest, ATrialThatGoesOnReportingThereEndsTheRow) {
+    RunOptions options;
+    options.expected_nodes = 2;
+    HeadCase test(spec(), 20, options);
+    test.begin_with({make_node("n0", 1), make_node("n1", 2)});
+    std::uint32_t step = 0;
+    const std::vector<TrialId> first = test.head.active_trials();
+    std::vector<std::uint32_t> there;
+    for (const TrialId id : first) {
+        if (test.node_of(id.value) == kNode1) {
+            there.push_back(id.value);
+        }
+    }
+    ASSERT_THAT(there, SizeIs(2));
+    const std::uint32_t steady = there[0];
+    std::uint32_t failing = there[1];
+    for (int trial = 0; trial < 6; ++trial) {
+        test.trial_reports(steady, ++step, {{"accuracy", 0.5}});
+        test.trial_ends(failing, kExit1);
+        for (const TrialId id : test.head.active_trials()) {
+            failing = test.node_of(id.value) == kNode1 && id.value != steady ? id.value : failing;
+        }
+        end_on(test, kNode0, {});
+    }
+
+    EXPECT_EQ(test.head.summary().nodes_set_aside, 0U);
+}
+
 TEST(BadNodeTest, ANodeIsNotBlamedForWhatFailsEverywhere) {
     HeadCase test(spec(), 40, {.expected_nodes = 2});
     test.begin_with({make_node("n0", 1), make_node("n1", 1)});
