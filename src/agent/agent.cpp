@@ -132,7 +132,8 @@ void Agent::State::on(const StoodStill& event, TimePoint /*now*/) {
 
 void Agent::State::on(const NodeBroken& event, TimePoint now) {
     if (phase == AgentPhase::Serving || phase == AgentPhase::Killing) {
-        commands.emplace_back(TellHead{Farewell{event.reason}});
+        // Not said yet: what runs here is started elsewhere at once then.
+        farewell = Farewell{event.reason};
     }
     leave(now);
 }
@@ -176,6 +177,9 @@ void Agent::State::go_on_if_empty(TimePoint now) {
     } else if (phase == AgentPhase::Leaving) {
         phase = AgentPhase::Left;
         give_up_at = kNever;
+        if (farewell) {
+            commands.emplace_back(TellHead{*farewell});
+        }
         commands.emplace_back(LeaveNode{});
     }
 }

@@ -45,6 +45,8 @@ struct Agent::State {
     AgentPhase phase = AgentPhase::Serving;
     // When to leave all the same: the head has not answered, or a member does not end.
     TimePoint give_up_at = kNever;
+    // The last word, once nothing runs here any more.
+    std::optional<Farewell> farewell;
     AgentCommands commands;
 
     void on(const NodeProbed& event, TimePoint now);

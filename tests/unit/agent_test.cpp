@@ -414,15 +414,18 @@ TEST(AgentTest, LeavesWithoutAMemberThatCanNotBeKilled) {
     EXPECT_EQ(end(agent, {}, at(seconds{32})), AgentCommands{});
 }
 
-TEST(AgentTest, ABrokenNodeSaysFarewellKillsAndLeaves) {
+TEST(AgentTest, ABrokenNodeKillsThenSaysFarewellAndLeaves) {
     Agent agent = running_agent(setup());
 
     EXPECT_EQ(
         agent.handle(NodeBroken{"its spawner ended"}, at(seconds{1})),
-        (AgentCommands{TellHead{Farewell{"its spawner ended"}}, EndMember{kMember, StopKind::Kill}})
+        (AgentCommands{EndMember{kMember, StopKind::Kill}})
     );
     EXPECT_EQ(agent.handle(NodeBroken{"again"}, at(seconds{1})), AgentCommands{});
-    EXPECT_EQ(end(agent, {}, at(seconds{2})), (AgentCommands{LeaveNode{}}));
+    EXPECT_EQ(
+        end(agent, {}, at(seconds{2})),
+        (AgentCommands{TellHead{Farewell{"its spawner ended"}}, LeaveNode{}})
+    );
 }
 
 TEST(AgentTest, TheLastLinesOfAMemberArePassedOn) {
