@@ -3,6 +3,7 @@
 // restore - facts of earlier runs become state. Nothing is decided and nothing emitted here: the
 // Reconcile that follows does what the restored state still needs.
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -59,7 +60,7 @@ Status restore_trial_ended(HeadState& head, const TrialEnded& ended, TimePoint a
     progress.ended = at;
     progress.reason = ended.reason;
     // The fact carries what the results say, so that they need not be read for trials that ended.
-    if (ended.best && progress.results == 0) {
+    if (ended.best) {
         head.trials.record(ended.trial, *ended.best);
     }
     progress.results = ended.results;
@@ -69,6 +70,38 @@ Status restore_trial_ended(HeadState& head, const TrialEnded& ended, TimePoint a
         progress.last_step = ended.last->step;
     }
     head.trials.set_state(ended.trial, ended.state);
+    return Ok{};
+}
+
+Status restore_condensed(HeadState& head, const TrialCondensed& condensed) {
+    if (condensed.config) {
+        Status created = restore_created(head, {condensed.trial, *condensed.config});
+        if (!created.ok()) {
+            return created;
+        }
+    } else if (head.trials.find(condensed.trial) == nullptr) {
+        return unknown_trial(condensed.trial);
+    }
+    if (condensed.attempts > 0) {
+        head.epoch = std::max(head.epoch, condensed.attempt.epoch);
+        head.trials.progress(condensed.trial).attempts += condensed.attempts;
+        head.trials.set_state(condensed.trial, TrialState::Pending);
+    }
+    if (condensed.attempts_ended > 0) {
+        TrialProgress& progress = head.trials.progress(condensed.trial);
+        progress.ran += condensed.usage.wall;
+        progress.failures += condensed.failures;
+        head.trials.failures += condensed.failures;
+    }
+    if (condensed.ended) {
+        Status ended = restore_trial_ended(head, *condensed.ended, condensed.ended_at);
+        if (!ended.ok()) {
+            return ended;
+        }
+    }
+    if (condensed.runs_again) {
+        head.trials.set_state(condensed.trial, TrialState::Pending);
+    }
     return Ok{};
 }
 
@@ -109,6 +142,8 @@ Status Head::restore(const Fact& fact, TimePoint at) {
             [](const NodeJoined&) { return Status(Ok{}); },
             [&](const TrialCreated& created) { return restore_created(head, created); },
             [&](const AttemptStarted& started) {
+                // Even if that run's own record is lost: no two runs may have the same epoch.
+                head.epoch = std::max(head.epoch, started.attempt.epoch);
                 return for_known(started.trial, [&]() -> Status {
                     // A trial that an earlier run left behind runs again in this one.
                     head.trials.set_state(started.trial, TrialState::Pending);
@@ -139,7 +174,8 @@ Status Head::restore(const Fact& fact, TimePoint at) {
                 return for_known(reopened.trial, [&]() -> Status {
                     return restore_reopened(head, reopened);
                 });
-            }},
+            },
+            [&](const TrialCondensed& condensed) { return restore_condensed(head, condensed); }},
         fact
     );
 }

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -15,6 +14,7 @@
 
 #include "muster/value.hpp"
 
+#include "journal/fields.hpp"
 #include "journal/names.hpp"
 #include "journal/record.hpp"
 
@@ -26,110 +26,6 @@ std::uint32_t checksum(std::string_view bytes) {
 }
 
 namespace {
-
-/// What is wrong with a record. Thrown and caught in this file.
-class BadRecord : public std::runtime_error {
-  public:
-    using std::runtime_error::runtime_error;
-};
-
-/// Turns the texts of non-finite numbers into these, and takes the apostrophe off others.
-void restore_texts(Value& value) {
-    if (const std::string* text = value.as_text()) {
-        if (const std::optional<double> real = non_finite(*text)) {
-            value = Value(*real);
-        } else if (looks_non_finite(*text)) {
-            value = Value(text->substr(1));
-        }
-    } else if (const Value::List* list = value.as_list()) {
-        Value::List copy = *list;
-        std::for_each(copy.begin(), copy.end(), restore_texts);
-        value = Value(std::move(copy));
-    } else if (const Value::Map* map = value.as_map()) {
-        Value::Map copy = *map;
-        for (ValueMember& member : copy) {
-            restore_texts(member.value);
-        }
-        value = Value(std::move(copy));
-    }
-}
-
-Value restored(Value value) {
-    restore_texts(value);
-    return value;
-}
-
-/// One JSON object, read by key.
-class Fields {
-  public:
-    explicit Fields(const Value& value) : map_(value.as_map()) {
-        if (map_ == nullptr) {
-            throw BadRecord("something is not an object");
-        }
-    }
-
-    const Value* find(std::string_view key) const {
-        const auto found = std::find_if(map_->begin(), map_->end(), [&](const ValueMember& member) {
-            return member.key == key;
-        });
-        return found == map_->end() ? nullptr : &found->value;
-    }
-    const Value& get(std::string_view key) const {
-        const Value* value = find(key);
-        if (value == nullptr) {
-            throw BadRecord(fmt::format("the key \"{}\" is missing", key));
-        }
-        return *value;
-    }
-    template <class Number>
-    Number whole(std::string_view key) const {
-        return whole_of<Number>(get(key), key);
-    }
-    /// An absent number is 0.
-    template <class Number>
-    Number whole_or_zero(std::string_view key) const {
-        const Value* value = find(key);
-        return value == nullptr ? Number{0} : whole_of<Number>(*value, key);
-    }
-    const std::string& text(std::string_view key) const {
-        const std::string* text = get(key).as_text();
-        if (text == nullptr) {
-            throw BadRecord(fmt::format("\"{}\" is not a text", key));
-        }
-        return *text;
-    }
-    std::string text_or_empty(std::string_view key) const {
-        return find(key) == nullptr ? std::string() : text(key);
-    }
-    bool truth(std::string_view key) const {
-        const Value* value = find(key);
-        return value != nullptr && value->as_bool() != nullptr && *value->as_bool();
-    }
-    const Value::List& list(std::string_view key) const {
-        static const Value::List none;
-        const Value* value = find(key);
-        if (value == nullptr) {
-            return none;
-        }
-        if (value->as_list() == nullptr) {
-            throw BadRecord(fmt::format("\"{}\" is not a list", key));
-        }
-        return *value->as_list();
-    }
-    const Value::Map& members() const { return *map_; }
-
-    template <class Number>
-    static Number whole_of(const Value& value, std::string_view key) {
-        const std::int64_t* number = value.as_int();
-        if (number == nullptr || !std::in_range<Number>(*number)) {
-            throw BadRecord(fmt::format("\"{}\" is not a whole number in range", key));
-        }
-        return static_cast<Number>(*number);
-    }
-
-  private:
-    const Value::Map* map_;
-};
 
 Amount amount_of(const Value& value) {
     if (const std::int64_t* whole = value.as_int()) {
@@ -146,7 +42,7 @@ Amount amount_of(const Value& value) {
 }
 
 AttemptId attempt_of(const Fields& fields) {
-    const Value::List& pair = fields.list("attempt");
+    const std::vector<std::string_view> pair = fields.list("attempt");
     if (pair.size() != 2) {
         throw BadRecord("\"attempt\" is not a pair of numbers");
     }
@@ -160,22 +56,21 @@ TrialId trial_of(const Fields& fields) {
 }
 
 TrialResult result_of(const Fields& fields) {
-    const std::optional<double> step = restored(fields.get("step")).number();
+    const std::optional<double> step = value_of(fields.get("step")).number();
     if (!step) {
         throw BadRecord("\"step\" is not a number");
     }
-    const Value metrics = restored(fields.get("metrics"));
-    return {*step, Fields(metrics).members()};
+    return {*step, Fields(fields.get("metrics")).members()};
 }
 
 std::optional<TrialResult> result_of(const Fields& fields, std::string_view key) {
-    const Value* value = fields.find(key);
-    return value == nullptr ? std::nullopt : std::optional(result_of(Fields(*value)));
+    const std::string_view value = fields.find(key);
+    return value.empty() ? std::nullopt : std::optional(result_of(Fields(value)));
 }
 
 template <class Enum, class Names>
 Enum choice_of(const Fields& fields, std::string_view key, const Names& names) {
-    const std::string& name = fields.text(key);
+    const std::string name = fields.text(key);
     const auto found = std::find(names.begin(), names.end(), name);
     if (found == names.end()) {
         throw BadRecord(fmt::format("\"{}\" has the unknown value \"{}\"", key, name));
@@ -184,36 +79,37 @@ Enum choice_of(const Fields& fields, std::string_view key, const Names& names) {
 }
 
 TrialState state_of(const Fields& fields) {
+    const std::string name = fields.text("state");
     for (int index = 0; index <= static_cast<int>(TrialState::Cancelled); ++index) {
         const auto state = static_cast<TrialState>(index);
-        if (to_string(state) == fields.text("state")) {
+        if (is_final(state) && to_string(state) == name) {
             return state;
         }
     }
-    throw BadRecord(fmt::format("the state \"{}\" is unknown", fields.text("state")));
+    throw BadRecord(fmt::format("no trial ends as \"{}\"", name));
 }
 
 BundlePlacement bundle_of(const Fields& fields) {
     BundlePlacement placed;
     placed.node = NodeId{fields.whole<std::uint32_t>("node")};
-    placed.bundle.cpu = amount_of(fields.get("cpu"));
-    placed.bundle.gpu = amount_of(fields.get("gpu"));
+    placed.bundle.cpu = amount_of(value_of(fields.get("cpu")));
+    placed.bundle.gpu = amount_of(value_of(fields.get("gpu")));
     placed.bundle.memory_bytes = fields.whole<std::int64_t>("memory");
-    if (const Value* custom = fields.find("custom")) {
-        for (const ValueMember& member : Fields(*custom).members()) {
+    if (const std::string_view custom = fields.find("custom"); !custom.empty()) {
+        for (const ValueMember& member : Fields(custom).members()) {
             placed.bundle.custom.push_back({member.key, amount_of(member.value)});
         }
     }
-    for (const Value& core : fields.list("cores")) {
+    for (const std::string_view core : fields.list("cores")) {
         placed.cores.push_back(Fields::whole_of<std::uint32_t>(core, "cores"));
     }
-    for (const Value& device : fields.list("devices")) {
-        const Value::List* pair = device.as_list();
-        if (pair == nullptr || pair->size() != 2) {
+    for (const std::string_view device : fields.list("devices")) {
+        const std::vector<std::string_view> pair = items_of(device, "devices");
+        if (pair.size() != 2) {
             throw BadRecord("\"devices\" is not a list of pairs");
         }
         placed.devices.push_back(
-            {Fields::whole_of<std::uint32_t>((*pair)[0], "devices"), amount_of((*pair)[1])}
+            {Fields::whole_of<std::uint32_t>(pair[0], "devices"), amount_of(value_of(pair[1]))}
         );
     }
     return placed;
@@ -221,22 +117,32 @@ BundlePlacement bundle_of(const Fields& fields) {
 
 Placement placement_of(const Fields& fields) {
     Placement placement;
-    for (const Value& bundle : fields.list("placement")) {
+    for (const std::string_view bundle : fields.list("placement")) {
         placement.bundles.push_back(bundle_of(Fields(bundle)));
     }
     return placement;
+}
+
+Outcome outcome_of(const Fields& fields) {
+    return {
+        choice_of<EndCause>(fields, "cause", kCauses),
+        fields.whole<std::int32_t>("code"),
+        fields.text_or_empty("detail")};
+}
+
+Usage usage_of(const Fields& fields) {
+    return {
+        Duration{fields.whole<std::int64_t>("wall_ns")},
+        Duration{fields.whole<std::int64_t>("cpu_ns")},
+        fields.whole<std::int64_t>("max_rss")};
 }
 
 AttemptEnded attempt_ended_of(const Fields& fields) {
     AttemptEnded ended;
     ended.trial = trial_of(fields);
     ended.attempt = attempt_of(fields);
-    ended.outcome.cause = choice_of<EndCause>(fields, "cause", kCauses);
-    ended.outcome.code = fields.whole<std::int32_t>("code");
-    ended.outcome.detail = fields.text_or_empty("detail");
-    ended.usage.wall = Duration{fields.whole<std::int64_t>("wall_ns")};
-    ended.usage.cpu = Duration{fields.whole<std::int64_t>("cpu_ns")};
-    ended.usage.max_rss_bytes = fields.whole<std::int64_t>("max_rss");
+    ended.outcome = outcome_of(fields);
+    ended.usage = usage_of(fields);
     ended.is_failure = fields.truth("failure");
     return ended;
 }
@@ -251,7 +157,58 @@ TrialEnded trial_ended_of(const Fields& fields) {
         result_of(fields, "best")};
 }
 
-/// Everything but trial_created, which needs the reader's schemas.
+/// But for the config.
+TrialCondensed condensed_of(const Fields& fields) {
+    TrialCondensed condensed;
+    condensed.trial = trial_of(fields);
+    condensed.attempts = fields.whole_or_zero<std::uint32_t>("attempts");
+    if (condensed.attempts > 0) {
+        condensed.attempt = attempt_of(fields);
+        condensed.placement = placement_of(fields);
+    }
+    condensed.attempts_ended = fields.whole_or_zero<std::uint32_t>("attempts_ended");
+    if (condensed.attempts_ended > 0) {
+        condensed.failures = fields.whole_or_zero<std::uint32_t>("failures");
+        condensed.outcome = outcome_of(fields);
+        condensed.usage = usage_of(fields);
+    }
+    if (!fields.find("state").empty()) {
+        condensed.ended = trial_ended_of(fields);
+        condensed.ended_at = TimePoint{Duration{fields.whole<std::int64_t>("ended_ns")}};
+        condensed.runs_again = fields.truth("runs_again");
+    }
+    return condensed;
+}
+
+Extent extent_of(const Fields& fields) {
+    return {fields.whole<std::uint64_t>("first"), fields.whole<std::uint64_t>("last")};
+}
+
+Header header_of(const Fields& fields) {
+    Header header{
+        fields.whole<std::int64_t>("format"), fields.text("muster"), fields.text("experiment")};
+    if (!fields.find("lines").empty()) {
+        header.condensed = Condensed{extent_of(fields), fields.whole<std::uint64_t>("lines")};
+    }
+    return header;
+}
+
+ResultsIndex index_of(const Fields& fields) {
+    ResultsIndex index{fields.whole<std::uint64_t>("bytes"), extent_of(fields), {}};
+    for (const std::string_view range : fields.list("trials")) {
+        const std::vector<std::string_view> pair = items_of(range, "trials");
+        if (pair.size() != 2) {
+            throw BadRecord("\"trials\" is not a list of pairs");
+        }
+        index.trials.push_back(
+            {TrialId{Fields::whole_of<std::uint32_t>(pair[0], "trials")},
+             TrialId{Fields::whole_of<std::uint32_t>(pair[1], "trials")}}
+        );
+    }
+    return index;
+}
+
+/// Everything but configs, which need the reader's schemas.
 Fact fact_of(std::size_t kind, const Fields& fields) {
     switch (kind) {
         case 0:
@@ -261,6 +218,8 @@ Fact fact_of(std::size_t kind, const Fields& fields) {
                 NodeId{fields.whole<std::uint32_t>("node")},
                 fields.text_or_empty("name"),
                 fields.whole<std::uint32_t>("incarnation")};
+        case 2:
+            return TrialCreated{trial_of(fields), Config()};
         case 3:
             return AttemptStarted{trial_of(fields), attempt_of(fields), placement_of(fields)};
         case 4:
@@ -279,63 +238,64 @@ Fact fact_of(std::size_t kind, const Fields& fields) {
                 choice_of<RunEnd>(fields, "end", kRunEnds), fields.text_or_empty("reason")};
         case 8:
             return TrialReopened{trial_of(fields), fields.whole_or_zero<std::uint32_t>("forgiven")};
+        case 9:
+            return condensed_of(fields);
         default:
             throw BadRecord(fmt::format("the kind \"{}\" is unknown", fields.text("kind")));
     }
 }
 
+constexpr std::size_t kDigits = 8;
+
 /// The JSON behind a checksum that is right.
-std::string_view checked_json(std::string_view line) {
-    constexpr std::size_t kDigits = 8;
+std::optional<std::string_view> json_of(std::string_view line) {
     if (line.size() < kDigits + 1 || line[kDigits] != ' ') {
-        throw BadRecord("there is no checksum");
+        return std::nullopt;
     }
     std::uint32_t wanted = 0;
     const char* end = line.data() + kDigits;
     const auto [stop, error] = std::from_chars(line.data(), end, wanted, 16);
-    if (error != std::errc{} || stop != end) {
-        throw BadRecord("the checksum is not a number");
-    }
     const std::string_view json = line.substr(kDigits + 1);
-    if (checksum(json) != wanted) {
+    const bool is_right = error == std::errc{} && stop == end && checksum(json) == wanted;
+    return is_right ? std::optional(json) : std::nullopt;
+}
+
+std::string_view checked_json(std::string_view line) {
+    if (line.size() < kDigits + 1 || line[kDigits] != ' ') {
+        throw BadRecord("there is no checksum");
+    }
+    const std::optional<std::string_view> json = json_of(line);
+    if (!json) {
         throw BadRecord("the checksum differs");
     }
-    return json;
+    return *json;
 }
 
 }  // namespace
 
 Result<Record> RecordReader::read(std::string_view line) {
     try {
-        const Result<Value> json = value_from_json(checked_json(line));
-        if (!json.ok()) {
-            return json.error();
-        }
-        const Fields fields(*json);
+        const Fields fields(checked_json(line));
         Record record;
         record.stamp.number = fields.whole<std::uint64_t>("n");
         record.stamp.at = TimePoint{Duration{fields.whole<std::int64_t>("at_ns")}};
-        const std::string& kind = fields.text("kind");
+        const std::string kind = fields.text("kind");
         if (kind == kHeaderKind) {
-            record.content = Header{
-                fields.whole<std::int64_t>("format"),
-                fields.text("muster"),
-                fields.text("experiment")};
-            return record;
-        }
-        const auto* const found = std::find(kFactKinds.begin(), kFactKinds.end(), kind);
-        if (found == kFactKinds.begin() + 2) {
-            std::vector<std::string> keys;
-            std::vector<std::optional<Value>> values;
-            for (const ValueMember& member : Fields(fields.get("config")).members()) {
-                keys.push_back(member.key);
-                values.emplace_back(restored(member.value));
-            }
-            record.content = Fact{TrialCreated{
-                trial_of(fields), Config(schema_for(std::move(keys)), std::move(values))}};
+            record.content = header_of(fields);
+        } else if (kind == kIndexKind) {
+            record.content = index_of(fields);
         } else {
+            const auto* const found = std::find(kFactKinds.begin(), kFactKinds.end(), kind);
             const auto index = static_cast<std::size_t>(found - kFactKinds.begin());
-            record.content = fact_of(index, fields);
+            Fact fact = fact_of(index, fields);
+            if (auto* created = std::get_if<TrialCreated>(&fact)) {
+                created->config = config_of(fields.get("config"));
+            } else if (auto* condensed = std::get_if<TrialCondensed>(&fact)) {
+                const std::string_view config = fields.find("config");
+                condensed->config =
+                    config.empty() ? std::nullopt : std::optional(config_of(config));
+            }
+            record.content = std::move(fact);
         }
         return record;
     } catch (const std::exception& problem) {
@@ -343,8 +303,49 @@ Result<Record> RecordReader::read(std::string_view line) {
     }
 }
 
-bool RecordReader::may_concern(std::string_view line, TrialId trial) {
-    return line.find(fmt::format("\"trial\":{},", trial.value)) != std::string_view::npos;
+std::optional<ResultGlance> RecordReader::glance(std::string_view line) {
+    const std::optional<std::string_view> json = json_of(line);
+    if (!json) {
+        return std::nullopt;
+    }
+    std::string_view rest = *json;
+    const auto skip = [&rest](std::string_view wanted) {
+        const bool is_there = rest.substr(0, wanted.size()) == wanted;
+        rest.remove_prefix(is_there ? wanted.size() : 0);
+        return is_there;
+    };
+    const auto number = [&rest](auto& out) {
+        const auto [stop, error] = std::from_chars(rest.data(), rest.data() + rest.size(), out);
+        rest.remove_prefix(static_cast<std::size_t>(stop - rest.data()));
+        return error == std::errc{};
+    };
+    ResultGlance glance;
+    std::int64_t at = 0;
+    if (!skip("{\"n\":") || !number(glance.stamp.number) || !skip(",\"at_ns\":") || !number(at) ||
+        !skip(",\"utc\":\"")) {
+        return std::nullopt;
+    }
+    const std::size_t utc_end = rest.find('"');
+    rest.remove_prefix(std::min(utc_end, rest.size()));
+    if (!skip("\",\"kind\":\"result\",\"trial\":") || !number(glance.trial.value) || rest.empty() ||
+        rest.front() != ',') {
+        return std::nullopt;
+    }
+    glance.stamp.at = TimePoint{Duration{at}};
+    return glance;
+}
+
+Config RecordReader::config_of(std::string_view json) {
+    std::vector<std::string> keys;
+    std::vector<std::optional<Value>> values;
+    std::vector<ValueMember> members = Fields(json).members();
+    keys.reserve(members.size());
+    values.reserve(members.size());
+    for (ValueMember& member : members) {
+        keys.push_back(std::move(member.key));
+        values.emplace_back(std::move(member.value));
+    }
+    return {schema_for(std::move(keys)), std::move(values)};
 }
 
 std::shared_ptr<const ConfigSchema> RecordReader::schema_for(std::vector<std::string> keys) {

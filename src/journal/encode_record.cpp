@@ -90,6 +90,43 @@ class Line {
         }
         out_ += ']';
     }
+    void extent(const Extent& extent) {
+        number("first", extent.first);
+        number("last", extent.last);
+    }
+    void ranges(std::string_view key, const std::vector<TrialRange>& ranges) {
+        begin(key);
+        out_ += '[';
+        for (const TrialRange& range : ranges) {
+            out_ += &range == ranges.data() ? "[" : ",[";
+            digits(range.first.value);
+            out_ += ',';
+            digits(range.last.value);
+            out_ += ']';
+        }
+        out_ += ']';
+    }
+    void usage(const Usage& usage) {
+        number("wall_ns", usage.wall.count());
+        number("cpu_ns", usage.cpu.count());
+        number("max_rss", usage.max_rss_bytes);
+    }
+    void outcome(const Outcome& outcome) {
+        text("cause", name_of(outcome.cause));
+        number("code", outcome.code);
+        if (!outcome.detail.empty()) {
+            text("detail", outcome.detail);
+        }
+    }
+    void ended(const TrialEnded& ended) {
+        text("state", to_string(ended.state));
+        if (!ended.reason.empty()) {
+            text("reason", ended.reason);
+        }
+        number("results", ended.results);
+        result("last", ended.last);
+        result("best", ended.best);
+    }
     void real(std::string_view key, double number) {
         begin(key);
         value(Value(number));
@@ -187,6 +224,33 @@ class Line {
     std::string& out_;
 };
 
+void append_condensed(const TrialCondensed& condensed, Line& line) {
+    line.trial(condensed.trial);
+    if (condensed.config) {
+        line.config(*condensed.config);
+    }
+    if (condensed.attempts > 0) {
+        line.number("attempts", condensed.attempts);
+        line.attempt(condensed.attempt);
+        line.placement(condensed.placement);
+    }
+    if (condensed.attempts_ended > 0) {
+        line.number("attempts_ended", condensed.attempts_ended);
+        line.outcome(condensed.outcome);
+        line.usage(condensed.usage);
+        if (condensed.failures > 0) {
+            line.number("failures", condensed.failures);
+        }
+    }
+    if (condensed.ended) {
+        line.number("ended_ns", condensed.ended_at.since_start.count());
+        line.ended(*condensed.ended);
+        if (condensed.runs_again) {
+            line.truth("runs_again");
+        }
+    }
+}
+
 void append_content(const Fact& fact, Line line) {
     std::visit(
         Overloaded{
@@ -220,27 +284,15 @@ void append_content(const Fact& fact, Line line) {
             [&](const AttemptEnded& ended) {
                 line.trial(ended.trial);
                 line.attempt(ended.attempt);
-                line.text("cause", name_of(ended.outcome.cause));
-                line.number("code", ended.outcome.code);
-                if (!ended.outcome.detail.empty()) {
-                    line.text("detail", ended.outcome.detail);
-                }
-                line.number("wall_ns", ended.usage.wall.count());
-                line.number("cpu_ns", ended.usage.cpu.count());
-                line.number("max_rss", ended.usage.max_rss_bytes);
+                line.outcome(ended.outcome);
+                line.usage(ended.usage);
                 if (ended.is_failure) {
                     line.truth("failure");
                 }
             },
             [&](const TrialEnded& ended) {
                 line.trial(ended.trial);
-                line.text("state", to_string(ended.state));
-                if (!ended.reason.empty()) {
-                    line.text("reason", ended.reason);
-                }
-                line.number("results", ended.results);
-                line.result("last", ended.last);
-                line.result("best", ended.best);
+                line.ended(ended);
             },
             [&](const RunEnded& ended) {
                 line.text("end", name_of(ended.end));
@@ -251,7 +303,8 @@ void append_content(const Fact& fact, Line line) {
             [&](const TrialReopened& reopened) {
                 line.trial(reopened.trial);
                 line.number("forgiven", reopened.forgiven);
-            }},
+            },
+            [&](const TrialCondensed& condensed) { append_condensed(condensed, line); }},
         fact
     );
 }
@@ -297,6 +350,25 @@ void append_record(const Header& header, std::string_view utc, std::string& out)
     line.number("format", header.format);
     line.text("muster", header.muster_version);
     line.text("experiment", header.experiment);
+    if (header.condensed) {
+        line.extent(header.condensed->extent);
+        line.number("lines", header.condensed->lines);
+    }
+    end_record(start, out);
+}
+
+void append_record(
+    const ResultsIndex& index,
+    TimePoint until,
+    std::string_view utc,
+    std::string& out
+) {
+    const std::size_t start = out.size();
+    begin_record({0, until}, utc, kIndexKind, out);
+    Line line(out);
+    line.number("bytes", index.bytes);
+    line.extent(index.extent);
+    line.ranges("trials", index.trials);
     end_record(start, out);
 }
 

@@ -14,9 +14,10 @@
 namespace muster::journal {
 
 inline constexpr std::string_view kHeaderKind = "journal";
+inline constexpr std::string_view kIndexKind = "index";
 
 /// In the order of Fact's alternatives.
-inline constexpr std::array<std::string_view, 9> kFactKinds = {
+inline constexpr std::array<std::string_view, 10> kFactKinds = {
     "run_started",
     "node_joined",
     "trial_created",
@@ -25,7 +26,8 @@ inline constexpr std::array<std::string_view, 9> kFactKinds = {
     "attempt_ended",
     "trial_ended",
     "run_ended",
-    "trial_reopened"};
+    "trial_reopened",
+    "trial"};
 
 /// In the order of EndCause.
 inline constexpr std::array<std::string_view, 8> kCauses = {

@@ -1,162 +1,213 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// reader - the records of all segments of a stem, merged by their numbers. Segments follow each
+// other, so one is open at a time. Only where records were written again after a failed commit, or
+// somebody copied files, two hold the same numbers: then each record comes from whichever of them
+// still has it, in its place.
 
 #include "journal/reader.hpp"
 
 #include <algorithm>
-#include <cerrno>
+#include <deque>
 #include <utility>
 #include <variant>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "journal/record.hpp"
+#include "journal/results_index.hpp"
+#include "journal/segment_cursor.hpp"
 #include "journal/segments.hpp"
 
 namespace muster {
 namespace {
 
-using journal::Header;
-using journal::Record;
+using journal::IndexOfSegment;
 using journal::RecordReader;
+using journal::SegmentCursor;
 using journal::SegmentFile;
 
-// Reasons for a function: a file's lines, and what is done with each, are told apart here.
-using LineReader = std::function<Status(std::string_view line, std::uint64_t number, bool whole)>;
+/// A segment that is not open yet.
+struct Ahead {
+    SegmentFile segment;
+    /// The number of its first record; 0 when nothing is known of any.
+    std::uint64_t first = 0;
+    /// When nothing in it is wanted.
+    std::optional<IndexOfSegment> skipped;
+};
 
-/// Gives every line of a file to `reader`, the last one too when it has no newline. Memory is
-/// bounded by the longest line, and a line by kLongestLine: what is longer can be no record.
-Status read_lines(const std::string& path, const LineReader& reader) {
-    constexpr std::size_t kBlock = std::size_t{1} << 18U;
-    constexpr std::size_t kLongestLine = std::size_t{1} << 26U;
-    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return journal::system_error("open", path, errno);
-    }
-    Status status = Ok{};
-    std::string text;
-    std::uint64_t number = 0;
-    while (status.ok()) {
-        const std::size_t kept = text.size();
-        text.resize(kept + kBlock);
-        const ssize_t count = ::read(fd, text.data() + kept, kBlock);
-        if (count < 0 && errno == EINTR) {
-            text.resize(kept);
-            continue;
-        }
-        if (count < 0) {
-            status = journal::system_error("read", path, errno);
-            break;
-        }
-        text.resize(kept + static_cast<std::size_t>(count));
-        std::size_t start = 0;
-        std::size_t end = text.find('\n', kept);
-        for (; end != std::string::npos && status.ok(); end = text.find('\n', start)) {
-            status = reader(std::string_view(text).substr(start, end - start), ++number, true);
-            start = end + 1;
-        }
-        text.erase(0, start);
-        if (count == 0 || text.size() > kLongestLine) {
-            if (!text.empty() && status.ok()) {
-                status = reader(text, ++number, false);
-            }
-            text.clear();
-        }
-        if (count == 0) {
-            break;
-        }
-    }
-    ::close(fd);
-    return status;
+/// Of two records with the same number, one of a condensed segment stands for more. Else the later
+/// segment's counts: a run that was taken for dead may have written the other.
+bool comes_before(const SegmentCursor& left, const SegmentCursor& right) {
+    const auto rank = [](const SegmentCursor& cursor) {
+        const bool is_condensed = cursor.header() && cursor.header()->condensed;
+        return std::pair(cursor.stamp().number, is_condensed ? 0 : 1);
+    };
+    return rank(left) != rank(right) ? rank(left) < rank(right) : left.name() > right.name();
 }
 
-/// Reads all segments of one stem, in order.
 class StemReader {
   public:
-    using Deliver = std::function<void(Fact fact, TimePoint at)>;
+    using Deliver = std::function<void(Fact&& fact, TimePoint at)>;
 
-    StemReader(std::string directory, std::optional<TrialId> trial, Deliver deliver)
+    StemReader(std::string directory, const std::vector<TrialId>* wanted, Deliver deliver)
         : directory_(std::move(directory)),
-          trial_(trial),
+          wanted_(wanted),
           deliver_(std::move(deliver)) {}
 
     Result<JournalReading> read(const std::vector<SegmentFile>& segments) {
         for (const SegmentFile& segment : segments) {
-            const Status status = read_lines(
-                directory_ + "/" + segment.name,
-                [&](std::string_view line, std::uint64_t number, bool whole) {
-                    return take(segment, line, number, whole);
-                }
-            );
-            if (!status.ok()) {
-                return status.error();
+            if (Status looked = look_at(segment); !looked.ok()) {
+                return looked.error();
+            }
+        }
+        std::stable_sort(ahead_.begin(), ahead_.end(), [](const Ahead& left, const Ahead& right) {
+            return left.first < right.first;
+        });
+        while (!ahead_.empty() || !open_.empty()) {
+            if (Status stepped = step(); !stepped.ok()) {
+                return stepped.error();
             }
         }
         return std::move(found_);
     }
 
   private:
-    Status
-    take(const SegmentFile& segment, std::string_view line, std::uint64_t line_number, bool whole) {
-        // Numbers can't be checked when most lines are passed over.
-        if (trial_ && line_number > 1 && !RecordReader::may_concern(line, *trial_)) {
-            return Ok{};
-        }
-        Result<Record> record =
-            whole ? reader_.read(line) : Result<Record>(Error{ErrorCode::Corrupt, "it is cut off"});
-        if (!record.ok()) {
-            ++found_.damaged;
-            if (found_.problems.size() < kMostProblems) {
-                found_.problems.push_back(
-                    fmt::format("{}:{}: {}", segment.name, line_number, record.error().message)
-                );
+    Status look_at(const SegmentFile& segment) {
+        if (wanted_ != nullptr) {
+            std::optional<IndexOfSegment> index = journal::read_index(directory_, segment);
+            if (index && !concerns(index->index, *wanted_)) {
+                const std::uint64_t first = index->index.extent.first;
+                ahead_.push_back({segment, first, std::move(index)});
+                return Ok{};
             }
+        }
+        Result<SegmentCursor> cursor = open(segment);
+        if (!cursor.ok()) {
+            return cursor.error();
+        }
+        const Result<bool> is_there = cursor->advance();
+        if (!is_there.ok()) {
+            return is_there.error();
+        }
+        const std::optional<journal::Header>& header = cursor->header();
+        const bool is_condensed = header && header->condensed;
+        const std::uint64_t known = is_condensed ? header->condensed->extent.first : 0;
+        ahead_.push_back({segment, *is_there ? cursor->stamp().number : known, std::nullopt});
+        return Ok{};
+    }
+
+    Result<SegmentCursor> open(const SegmentFile& segment) {
+        return SegmentCursor::open(directory_, segment, reader_, wanted_);
+    }
+
+    /// Opens the next segment when its turn has come, else takes the next record.
+    Status step() {
+        const auto next = std::min_element(open_.begin(), open_.end(), comes_before);
+        if (!ahead_.empty() &&
+            (next == open_.end() || ahead_.front().first <= next->stamp().number)) {
+            const Ahead ahead = std::move(ahead_.front());
+            ahead_.pop_front();
+            return begin(ahead);
+        }
+        take(*next);
+        return advance(next);
+    }
+
+    Status begin(const Ahead& ahead) {
+        if (ahead.skipped) {
+            count_missing(ahead.segment.name, ahead.skipped->index.extent.first);
+            found_.next = std::max(found_.next, ahead.skipped->index.extent.last + 1);
+            found_.last = std::max(found_.last, ahead.skipped->until);
             return Ok{};
         }
-        if (const auto* header = std::get_if<Header>(&record->content)) {
-            return check_format(segment, *header);
+        Result<SegmentCursor> cursor = open(ahead.segment);
+        if (!cursor.ok()) {
+            return cursor.error();
         }
-        if (record->stamp.number < found_.next) {
-            // Written again after a failed commit.
-            return Ok{};
+        open_.push_back(std::move(*cursor));
+        return advance(std::prev(open_.end()));
+    }
+
+    Status advance(const std::deque<SegmentCursor>::iterator& cursor) {
+        const Result<bool> is_there = cursor->advance();
+        if (!is_there.ok()) {
+            return is_there.error();
         }
-        found_.missing += trial_ ? 0 : record->stamp.number - found_.next;
-        found_.next = record->stamp.number + 1;
-        found_.last = std::max(found_.last, record->stamp.at);
-        Fact& fact = std::get<Fact>(record->content);
-        const auto* result = std::get_if<ResultReported>(&fact);
-        if (!trial_ || (result != nullptr && result->trial == *trial_)) {
-            ++found_.records;
-            deliver_(std::move(fact), record->stamp.at);
+        if (!*is_there) {
+            end(*cursor);
+            open_.erase(cursor);
         }
         return Ok{};
     }
 
-    Status check_format(const SegmentFile& segment, const Header& header) const {
-        if (header.format <= journal::kFormat) {
-            return Ok{};
+    void end(const SegmentCursor& cursor) {
+        found_.damaged += cursor.damaged();
+        for (const std::string& problem : cursor.problems()) {
+            tell(problem);
         }
-        return Error{
-            ErrorCode::Corrupt,
-            fmt::format(
-                "{}/{} has the journal format {} of muster {}; this version reads up to {}",
-                directory_,
-                segment.name,
-                header.format,
-                header.muster_version,
-                journal::kFormat
-            )};
+        if (cursor.header() && cursor.header()->condensed) {
+            const journal::Condensed& condensed = *cursor.header()->condensed;
+            count_missing(cursor.name(), condensed.extent.first + condensed.lines);
+            found_.next = std::max(found_.next, condensed.extent.last + 1);
+        }
     }
 
-    static constexpr std::size_t kMostProblems = 10;
+    void take(SegmentCursor& cursor) {
+        const journal::Stamp& stamp = cursor.stamp();
+        if (stamp.number < found_.next) {
+            // It was there already.
+            return;
+        }
+        count_missing(cursor.name(), stamp.number);
+        found_.next = stamp.number + 1;
+        found_.last = std::max(found_.last, stamp.at);
+        if (cursor.has_fact()) {
+            ++found_.records;
+            deliver_(cursor.take_fact(), stamp.at);
+        }
+    }
+
+    /// The next record that is there has the number `next`.
+    void count_missing(const std::string& segment, std::uint64_t next) {
+        if (next > found_.next) {
+            found_.missing += next - found_.next;
+            tell(fmt::format("{}: records {} to {} are missing", segment, found_.next, next - 1));
+        }
+    }
+
+    void tell(const std::string& problem) {
+        if (found_.problems.size() < journal::kMostProblems) {
+            found_.problems.push_back(problem);
+        }
+    }
 
     std::string directory_;
-    std::optional<TrialId> trial_;
+    const std::vector<TrialId>* wanted_;
     Deliver deliver_;
     RecordReader reader_;
+    std::deque<Ahead> ahead_;
+    std::deque<SegmentCursor> open_;
     JournalReading found_;
 };
+
+Result<JournalReading> read_some_results(
+    const std::string& directory,
+    const std::vector<TrialId>* wanted,
+    const ResultReader& reader
+) {
+    const Result<std::vector<SegmentFile>> segments =
+        journal::list_segments(directory, journal::kResultsStem);
+    if (!segments.ok()) {
+        return segments.error();
+    }
+    StemReader stem(directory, wanted, [&](const Fact& fact, TimePoint at) {
+        if (const auto* result = std::get_if<ResultReported>(&fact)) {
+            reader(*result, at);
+        }
+    });
+    return stem.read(*segments);
+}
 
 }  // namespace
 
@@ -175,10 +226,16 @@ Result<JournalReading> read_journal(const std::string& directory, const FactRead
     if (segments->empty()) {
         return Error{ErrorCode::NotFound, "there is no journal in " + directory};
     }
-    StemReader stem(directory, std::nullopt, [&](const Fact& fact, TimePoint at) {
-        reader(fact, at);
-    });
+    StemReader stem(directory, nullptr, reader);
     return stem.read(*segments);
+}
+
+Result<JournalReading> read_results_of(
+    const std::string& directory,
+    const std::vector<TrialId>& trials,
+    const ResultReader& reader
+) {
+    return read_some_results(directory, &trials, reader);
 }
 
 Result<JournalReading> read_results(
@@ -186,17 +243,11 @@ Result<JournalReading> read_results(
     std::optional<TrialId> trial,
     const ResultReader& reader
 ) {
-    const Result<std::vector<SegmentFile>> segments =
-        journal::list_segments(directory, journal::kResultsStem);
-    if (!segments.ok()) {
-        return segments.error();
+    if (!trial) {
+        return read_some_results(directory, nullptr, reader);
     }
-    StemReader stem(directory, trial, [&](const Fact& fact, TimePoint at) {
-        if (const auto* result = std::get_if<ResultReported>(&fact)) {
-            reader(*result, at);
-        }
-    });
-    return stem.read(*segments);
+    const std::vector<TrialId> wanted{*trial};
+    return read_some_results(directory, &wanted, reader);
 }
 
 }  // namespace muster

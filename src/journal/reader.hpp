@@ -28,7 +28,8 @@ struct JournalReading {
     std::uint64_t damaged = 0;
     /// Records whose numbers are missing: at least so many were lost.
     std::uint64_t missing = 0;
-    /// The first ten of them in words: "state-000001.log:12: the checksum differs".
+    /// The first ten of both in words: "state-000001.log:12: the checksum differs",
+    /// "state-000002.log: records 17 to 20 are missing before it".
     std::vector<std::string> problems;
     /// The latest time of any record read.
     TimePoint last;
@@ -48,8 +49,18 @@ bool has_journal(const std::string& directory);
 /// Corrupt, when a segment is of a format that this version does not know.
 Result<JournalReading> read_journal(const std::string& directory, const FactReader& reader);
 
-/// Hands every result to `reader`, in the order in which they came; of `trial` alone if given.
+/// Hands the results of `trials` to `reader`, in the order in which they came. Segments in which
+/// none of them has any are passed over, unread: for a few trials of many this is quick.
+/// REQUIRES: `trials` are in order.
 /// Errors: as read_journal(); a journal without results is no error.
+Result<JournalReading> read_results_of(
+    const std::string& directory,
+    const std::vector<TrialId>& trials,
+    const ResultReader& reader
+);
+
+/// Hands every result to `reader`, in the order in which they came; of `trial` alone if given.
+/// Errors: as read_results_of().
 Result<JournalReading> read_results(
     const std::string& directory,
     std::optional<TrialId> trial,

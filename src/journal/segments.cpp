@@ -113,7 +113,7 @@ SegmentAppender::~SegmentAppender() {
 
 void SegmentAppender::abandon() {
     if (fd_ >= 0) {
-        ::close(fd_);
+        options_.files->close(fd_);
         fd_ = -1;
     }
     size_ = 0;
@@ -122,9 +122,9 @@ void SegmentAppender::abandon() {
 
 Status SegmentAppender::open_next() {
     path_ = options_.directory + "/" + segment_name(options_.stem, options_.number);
-    fd_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    fd_ = options_.files->create(path_);
     if (fd_ < 0) {
-        const int error = errno;
+        const int error = -fd_;
         options_.number += error == EEXIST ? 1 : 0;
         return system_error("make", path_, error);
     }
@@ -132,12 +132,12 @@ Status SegmentAppender::open_next() {
     std::string header;
     append_record(Header{kFormat, MUSTER_VERSION, options_.experiment}, UtcClock().text(), header);
     int error = write_out(header);
-    error = error == 0 ? sync_directory(options_.directory) : error;
+    error = error == 0 ? -options_.files->sync_directory(options_.directory) : error;
     if (error == 0) {
         return Ok{};
     }
     // Nothing of worth is in it; on a full disk a new one would be left every second.
-    ::unlink(path_.c_str());
+    options_.files->remove(path_);
     --options_.number;
     abandon();
     return system_error("begin", path_, error);
@@ -145,12 +145,9 @@ Status SegmentAppender::open_next() {
 
 int SegmentAppender::write_out(std::string_view bytes) {
     while (!bytes.empty()) {
-        const ssize_t count = ::write(fd_, bytes.data(), bytes.size());
-        if (count < 0 && errno == EINTR) {
-            continue;
-        }
-        if (count <= 0) {
-            return count < 0 ? errno : ENOSPC;
+        const long count = options_.files->write(fd_, bytes);
+        if (count < 0) {
+            return static_cast<int>(-count);
         }
         bytes.remove_prefix(static_cast<std::size_t>(count));
         size_ += static_cast<std::uint64_t>(count);
@@ -184,8 +181,8 @@ Status SegmentAppender::sync() {
     if (Status written = write(); !written.ok()) {
         return written;
     }
-    if (::fdatasync(fd_) != 0) {
-        const Error problem = system_error("sync", path_, errno);
+    if (const int error = -options_.files->sync(fd_); error != 0) {
+        const Error problem = system_error("sync", path_, error);
         // The system may have dropped what it could not write and would call the next sync a
         // success: only a new segment with all of it is safe. Readers know doubles by their number.
         abandon();

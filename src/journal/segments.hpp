@@ -5,11 +5,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "muster/error.hpp"
+
+#include "journal/files.hpp"
 
 namespace muster::journal {
 
@@ -56,6 +59,7 @@ class SegmentAppender {
         std::uint64_t segment_bytes = 0;
         /// The number of the first segment to make.
         std::uint64_t number = 1;
+        std::shared_ptr<JournalFiles> files = std::make_shared<JournalFiles>();
     };
 
     explicit SegmentAppender(Options options);
@@ -73,6 +77,9 @@ class SegmentAppender {
     /// write(), then fdatasync(). Nothing is pending afterwards.
     /// Errors: System; all of it stays pending.
     Status sync();
+
+    /// Segments with a number below this grow no more.
+    std::uint64_t open_number() const { return fd_ >= 0 ? options_.number - 1 : options_.number; }
 
     /// Bytes that are not known to be on disk.
     std::size_t pending() const { return pending_.size(); }

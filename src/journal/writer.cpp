@@ -12,6 +12,7 @@
 #include <csignal>
 #include <filesystem>
 #include <mutex>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -19,12 +20,14 @@
 #include <fmt/format.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/check.hpp"
 #include "journal/record.hpp"
 #include "journal/segments.hpp"
+#include "journal/tidy.hpp"
 
 namespace muster {
 namespace {
@@ -39,7 +42,12 @@ constexpr auto kResultsDelay = std::chrono::milliseconds{50};
 SegmentAppender::Options
 appender_options(const JournalOptions& options, std::string_view stem, std::uint64_t number) {
     return {
-        options.directory, std::string(stem), options.experiment, options.segment_bytes, number};
+        options.directory,
+        std::string(stem),
+        options.experiment,
+        options.segment_bytes,
+        number,
+        options.files};
 }
 
 /// The number after the last segment of `stem`.
@@ -78,14 +86,20 @@ struct JournalWriter::State {
     State& operator=(const State&) = delete;
 
     void run();
+    void keep_tidy();
     bool wait_for_work(std::unique_lock<std::mutex>& lock);
     void commit(std::uint64_t last);
     void tell();
+    /// REQUIRES: the mutex is held.
+    std::string current_problem() const;
     void set_problem(const Status& state, const Status& results);
 
     const JournalOptions options;
     int event = -1;
     std::thread thread;
+    std::thread tidying;
+    /// Ends the tidying soon.
+    std::atomic<bool> stop_tidying = false;
 
     // The owner's alone.
     journal::UtcClock utc;
@@ -97,13 +111,21 @@ struct JournalWriter::State {
 
     std::mutex mutex;
     std::condition_variable wake;
+    std::condition_variable wake_tidier;
     // Guarded by mutex.
     std::string state_lines;
     std::string result_lines;
     std::uint64_t appended = 0;
     std::string problem;
+    /// When the commit that runs began.
+    std::optional<Clock::time_point> committing_since;
     bool closing = false;
     bool ended = false;
+    /// What the tidier may go over, and whether there is more of it than before.
+    std::uint64_t state_open = 0;
+    std::uint64_t results_open = 0;
+    bool may_tidy = true;
+    bool tidied = false;
 
     // The thread's alone.
     SegmentAppender state_file;
@@ -150,6 +172,13 @@ bool JournalWriter::State::wait_for_work(std::unique_lock<std::mutex>& lock) {
             wake.wait_until(lock, due);
         }
     }
+}
+
+std::string JournalWriter::State::current_problem() const {
+    const bool is_slow = committing_since && Clock::now() - *committing_since > options.slow_after;
+    return problem.empty() && is_slow
+               ? "cannot write " + options.directory + ": the file system does not answer"
+               : problem;
 }
 
 void JournalWriter::State::set_problem(const Status& state, const Status& results) {
@@ -204,11 +233,43 @@ void JournalWriter::State::run() {
         std::swap(results_batch, result_lines);
         const std::uint64_t last = appended;
         closing_now = closing;
+        committing_since = Clock::now();
         lock.unlock();
         commit(last);
         lock.lock();
+        committing_since.reset();
+        may_tidy = may_tidy || state_open != state_file.open_number() ||
+                   results_open != results_file.open_number();
+        state_open = state_file.open_number();
+        results_open = results_file.open_number();
+        if (may_tidy) {
+            wake_tidier.notify_all();
+        }
     }
     ended = true;
+    wake.notify_all();
+}
+
+/// Whoever fails to tidy up tries again when the next segment is full: nothing depends on it.
+void JournalWriter::State::keep_tidy() {
+    constexpr int kLowestPriority = 19;
+    // Linux gives every thread a priority of its own.
+    (void)::setpriority(PRIO_PROCESS, 0, kLowestPriority);
+    JournalTidier tidier(options.directory, stop_tidying);
+    std::unique_lock lock(mutex);
+    while (!stop_tidying) {
+        if (!may_tidy) {
+            wake_tidier.wait(lock);
+            continue;
+        }
+        may_tidy = false;
+        const std::uint64_t state_before = state_open;
+        const std::uint64_t results_before = results_open;
+        lock.unlock();
+        (void)tidier.tidy(state_before, results_before);
+        lock.lock();
+    }
+    tidied = true;
     wake.notify_all();
 }
 
@@ -231,6 +292,8 @@ Result<JournalWriter> JournalWriter::open(JournalOptions options) {
             return opened.error();
         }
     }
+    state->state_open = state->state_file.open_number();
+    state->results_open = state->results_file.open_number();
     state->event = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (state->event < 0) {
         return journal::system_error("make", "an eventfd", errno);
@@ -245,6 +308,13 @@ Result<JournalWriter> JournalWriter::open(JournalOptions options) {
         state->thread = std::thread([state] { state->run(); });
     } catch (const std::system_error& failed) {
         problem = failed.code().message();
+    }
+    try {
+        state->tidying = std::thread([state] { state->keep_tidy(); });
+    } catch (const std::system_error&) {
+        // It takes longer to continue the experiment, that is all.
+        const std::lock_guard lock(state->mutex);
+        state->tidied = true;
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (!problem.empty()) {
@@ -305,7 +375,7 @@ bool JournalWriter::full() const {
 
 std::string JournalWriter::problem() const {
     const std::lock_guard lock(state_->mutex);
-    return state_->problem;
+    return state_->current_problem();
 }
 
 Status JournalWriter::close(Duration patience) {
@@ -315,10 +385,17 @@ Status JournalWriter::close(Duration patience) {
     }
     std::unique_lock lock(state.mutex);
     state.closing = true;
+    state.stop_tidying = true;
     state.wake.notify_all();
-    const bool ended = state.wake.wait_for(lock, patience, [&] { return state.ended; });
-    const std::string problem = state.problem;
+    state.wake_tidier.notify_all();
+    const auto until = Clock::now() + patience;
+    const bool ended = state.wake.wait_until(lock, until, [&] { return state.ended; });
+    const bool tidied = state.wake.wait_until(lock, until, [&] { return state.tidied; });
+    const std::string problem = state.current_problem();
     lock.unlock();
+    if (state.tidying.joinable()) {
+        tidied ? state.tidying.join() : state.tidying.detach();
+    }
     if (ended) {
         state.thread.join();
         return Ok{};

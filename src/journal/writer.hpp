@@ -19,6 +19,7 @@
 #include "muster/error.hpp"
 
 #include "base/time.hpp"
+#include "journal/files.hpp"
 #include "protocol/facts.hpp"
 
 namespace muster {
@@ -29,13 +30,17 @@ struct JournalOptions {
     /// The experiment's name, for the segments' headers.
     std::string experiment;
     /// A segment that has grown past this is followed by another. In bytes.
-    std::uint64_t segment_bytes = std::uint64_t{64} << 20U;
+    std::uint64_t segment_bytes = std::uint64_t{32} << 20U;
     /// Records in memory beyond which full() says so. In bytes.
     std::uint64_t limit_bytes = std::uint64_t{64} << 20U;
     /// Results are committed at least this far apart; they hold nothing back.
     Duration results_interval = std::chrono::seconds{1};
     /// How long to wait before what failed is tried again.
     Duration retry_interval = std::chrono::seconds{1};
+    /// A commit that takes longer than this is told as a problem.
+    Duration slow_after = std::chrono::seconds{5};
+    /// What stands between the writer and the disk.
+    std::shared_ptr<JournalFiles> files = std::make_shared<JournalFiles>();
     /// The numbers of the first records, from JournalReading of what is there.
     std::uint64_t next_state = 1;
     std::uint64_t next_result = 1;
@@ -72,7 +77,8 @@ class JournalWriter {
     /// More waits in memory than the limit: take in no more reports until this is false again.
     bool full() const;
 
-    /// Why records can't be put on disk at the moment; empty while all is well.
+    /// Why records can't be put on disk at the moment; empty while all is well. Of a file system
+    /// that does not answer fd() can't tell: ask now and then.
     std::string problem() const;
 
     /// Puts everything on disk, results too, and ends the thread; waits at most `patience`.

@@ -142,6 +142,29 @@ struct RunEnded {
     friend bool operator==(const RunEnded&, const RunEnded&) = default;
 };
 
+/// Several facts of one trial in one, each stretch of an old journal's in its own: the sums of its
+/// attempts and the latest of the rest. Nothing emits it; the journal puts it in their place.
+struct TrialCondensed {
+    TrialId trial;
+    /// When it was created in this stretch.
+    std::optional<Config> config;
+    /// Attempts that began, and what is known of the last of them.
+    std::uint32_t attempts = 0;
+    AttemptId attempt;
+    Placement placement;
+    /// Attempts that ended, the last outcome, and what they used in all (of memory: the most).
+    std::uint32_t attempts_ended = 0;
+    std::uint32_t failures = 0;
+    Outcome outcome;
+    Usage usage;
+    /// The last end of the trial, and when. `runs_again`: an attempt began after it.
+    std::optional<TrialEnded> ended;
+    TimePoint ended_at;
+    bool runs_again = false;
+
+    friend bool operator==(const TrialCondensed&, const TrialCondensed&) = default;
+};
+
 using Fact = std::variant<
     RunStarted,
     NodeJoined,
@@ -151,6 +174,7 @@ using Fact = std::variant<
     AttemptEnded,
     TrialEnded,
     RunEnded,
-    TrialReopened>;
+    TrialReopened,
+    TrialCondensed>;
 
 }  // namespace muster

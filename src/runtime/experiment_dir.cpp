@@ -49,7 +49,8 @@ bool has_trials(const ExperimentDir& directory) {
     bool found = false;
     const Result<JournalReading> reading =
         read_journal(directory.journal(), [&found](const Fact& fact, TimePoint) {
-            found = found || std::holds_alternative<TrialCreated>(fact);
+            found = found || std::holds_alternative<TrialCreated>(fact) ||
+                    std::holds_alternative<TrialCondensed>(fact);
         });
     return found || !reading.ok() || reading->damaged > 0 || reading->missing > 0;
 }

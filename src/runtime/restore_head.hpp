@@ -18,6 +18,8 @@
 
 namespace muster {
 
+class BasicSearcher;
+
 /// On which nodes trials ran: for each the node of its last attempt's first bundle.
 class NodesOfTrials {
   public:
@@ -30,6 +32,8 @@ class NodesOfTrials {
     std::size_t node_count() const { return names_.size(); }
 
   private:
+    void take_placement(TrialId trial, const Placement& placement);
+
     std::vector<std::string> names_;
     /// Places in names_.
     std::map<NodeId, std::uint32_t> of_run_;
@@ -52,8 +56,11 @@ struct Restored {
 
 /// Reads the journal in `directory` into `head`: every fact of the state, and of the results those
 /// that no fact of the state has taken in (what unfinished trials reported). Works while a run
-/// writes the journal.
+/// writes the journal. Where the creation of a trial was lost, and later facts were not, the trial
+/// gets the config that `searcher` gives to its number, so that nothing runs again; without a
+/// searcher it and all trials after it are left out.
 /// Errors: as read_journal().
-Result<Restored> restore_head(const std::string& directory, Head& head);
+Result<Restored>
+restore_head(const std::string& directory, Head& head, const BasicSearcher* searcher = nullptr);
 
 }  // namespace muster

@@ -125,7 +125,7 @@ class Run {
         keep_within_descriptors();
         Head head(spec_, run_options(), searcher->total_trials());
         if (directory_.has_journal) {
-            Result<Restored> restored = restore_head(directory_.journal(), head);
+            Result<Restored> restored = restore_head(directory_.journal(), head, &*searcher);
             if (!restored.ok()) {
                 return restored.error();
             }

@@ -165,6 +165,10 @@ void RunLoop::on_journal() {
     for (Command& command : held_.release(durable_facts_)) {
         carry_out(std::move(command));
     }
+    watch_journal();
+}
+
+void RunLoop::watch_journal() {
     std::string problem = parts_.journal.problem();
     if (problem != journal_problem_) {
         parts_.observer.on_note(
@@ -226,6 +230,8 @@ void RunLoop::on_deadlines() {
         owned_ = parts_.owner.touch();
         touch_at_ = now + OwnerFile::kHeartbeat;
     }
+    // Of a file system that does not answer no descriptor tells.
+    watch_journal();
 }
 
 void RunLoop::exchange() {

@@ -74,6 +74,7 @@ class RunLoop : private HeadLine {
     Duration time_to_wait() const;
     bool takes_reports() const;
     void on_journal();
+    void watch_journal();
     void count_durable_facts();
     void on_signals();
     void on_team();

@@ -68,6 +68,20 @@ inline std::vector<Fact> every_fact() {
         TrialEnded{trial, TrialState::Failed, "exit code 3", 9, result, TrialResult{1, {}}},
         TrialEnded{trial, TrialState::Cancelled, "", 0, std::nullopt, std::nullopt},
         TrialReopened{trial, 2},
+        TrialCondensed{.trial = trial, .config = hard_config()},
+        TrialCondensed{
+            .trial = trial,
+            .config = std::nullopt,
+            .attempts = 2,
+            .attempt = attempt,
+            .placement = {{whole, shared}},
+            .attempts_ended = 1,
+            .failures = 1,
+            .outcome = {EndCause::SpawnFailed, 2, "no such file"},
+            .usage = {Duration{3}, Duration{2}, 1},
+            .ended = TrialEnded{trial, TrialState::Stopped, "plateau", 9, result, std::nullopt},
+            .ended_at = TimePoint{Duration{77}},
+            .runs_again = true},
         RunEnded{RunEnd::NothingWorks, "8 trials failed"},
         RunEnded{RunEnd::Interrupted, "SIGTERM"}};
 }

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "journal/names.hpp"
 #include "journal/record.hpp"
 #include "unit/journal_facts.hpp"
 
@@ -94,12 +98,73 @@ TEST(JournalRecordTest, ConfigsWithTheSameKeysShareASchema) {
     EXPECT_EQ(schema_of(first), schema_of(second));
 }
 
-TEST(JournalRecordTest, ACheapLookNeverMissesATrial) {
-    const std::string line = line_of(ResultReported{TrialId{42}, {1, 0}, {1, {}}, false, 0});
+TEST(JournalRecordTest, ACheapLookSeesWhichTrialAResultIsOf) {
+    for (const Fact& fact : every_fact()) {
+        const std::optional<journal::ResultGlance> glance = RecordReader::glance(line_of(fact));
 
-    EXPECT_TRUE(RecordReader::may_concern(line, TrialId{42}));
-    EXPECT_FALSE(RecordReader::may_concern(line, TrialId{4}));
-    EXPECT_FALSE(RecordReader::may_concern(line, TrialId{2}));
+        const auto* result = std::get_if<ResultReported>(&fact);
+        ASSERT_EQ(glance.has_value(), result != nullptr) << line_of(fact);
+        if (glance) {
+            EXPECT_EQ(glance->trial, result->trial);
+            EXPECT_EQ(glance->stamp.number, 5U);
+            EXPECT_EQ(glance->stamp.at, TimePoint{Duration{1'500'000'000}});
+        }
+    }
+}
+
+TEST(JournalRecordTest, ACheapLookSeesNothingInADamagedLine) {
+    std::string line = line_of(ResultReported{TrialId{42}, {1, 0}, {1, {}}, false, 0});
+    line.back() = ' ';
+
+    EXPECT_FALSE(RecordReader::glance(line));
+}
+
+TEST(JournalRecordTest, KeysMayComeInAnyOrderWithBlanksBetween) {
+    const std::string json =
+        R"({ "trial" : 7 , "results":2,"state":"Failed", "kind":"trial_ended","n":1,"at_ns":0,)"
+        R"( "new": [{"a":[1,{}]}, "x\"y", null], "reason":"a \"b\" \u00fc" })";
+
+    const Result<Record> record =
+        RecordReader().read(fmt::format("{:08x} {}", journal::checksum(json), json));
+
+    ASSERT_TRUE(record.ok()) << record.error().message;
+    EXPECT_EQ(
+        std::get<Fact>(record->content),
+        Fact(TrialEnded{TrialId{7}, TrialState::Failed, "a \"b\" \u00fc", 2, {}, {}})
+    );
+}
+
+TEST(JournalRecordTest, WhatIsNotARecordIsRefusedWhateverItIs) {
+    const std::vector<std::string> texts = {
+        "",
+        "{",
+        "}",
+        "[]",
+        "{}",
+        "7",
+        "{\"n\"}",
+        "{\"n\":}",
+        "{\"n\":1,}",
+        "{\"n\":1}}",
+        "{\"n\":[1}",
+        R"({"n":-1,"at_ns":0,"kind":"run_started","epoch":1})",
+        R"({"n":1.5,"at_ns":0,"kind":"run_started","epoch":1})",
+        R"({"n":1,"at_ns":0,"kind":"run_started","epoch":4294967296})",
+        R"({"n":1,"at_ns":0,"kind":"run_started"})",
+        R"({"n":1,"at_ns":0,"kind":"unheard_of"})",
+        R"({"n":1,"at_ns":0,"kind":7})",
+        R"({"n":1,"at_ns":0,"kind":"trial_ended","trial":0,"results":0,"state":"Running"})",
+        R"({"n":1,"at_ns":0,"kind":"trial_created","trial":0,"config":[]})",
+        R"({"n":1,"at_ns":0,"kind":"trial_created","trial":0,"config":{"a":x}})",
+        R"({"n":1,"at_ns":0,"kind":"attempt_started","trial":0,"attempt":[1],"placement":[]})",
+        std::string(1'000'000, '['),
+        "{\"n\":" + std::string(1'000'000, '[') + "}"};
+
+    for (const std::string& json : texts) {
+        EXPECT_FALSE(
+            RecordReader().read(fmt::format("{:08x} {}", journal::checksum(json), json)).ok()
+        ) << json.substr(0, 100);
+    }
 }
 
 }  // namespace
