@@ -217,7 +217,11 @@ int in_new_process(const char* what, const std::string& directory, const std::st
 }  // namespace muster
 
 int main(int argc, char** argv) {
-    using namespace muster;
+    using muster::in_new_process;
+    using muster::kTrials;
+    using muster::make;
+    using muster::restore;
+    using muster::tidy;
     const std::string_view what = argc > 2 ? argv[1] : "";
     if (what == "--make" && argc > 3) {
         return make(argv[2], static_cast<std::uint32_t>(std::strtoul(argv[3], nullptr, 10)));
@@ -239,6 +243,6 @@ int main(int argc, char** argv) {
     code = code == 0 ? in_new_process("--restore", parent, trials) : code;
     code = code == 0 ? in_new_process("--tidy", parent, trials) : code;
     code = code == 0 ? in_new_process("--restore", parent, trials) : code;
-    fs::remove_all(parent);
+    std::filesystem::remove_all(parent);
     return code;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -104,7 +105,7 @@ TEST(ProcessOutputTest, StreamHoldsTheOutputOfManyTrialsInOneFile) {
         const std::string number = plan.env[0].value;
         const Result<std::string> output = read_stream_output(plan.output_path, plan.key.trial);
         ASSERT_TRUE(output.ok());
-        EXPECT_EQ(output.value(), "begin " + number + "\nend " + number + "\n");
+        EXPECT_EQ(output.value(), fmt::format("begin {0}\nend {0}\n", number));
         EXPECT_FALSE(std::filesystem::exists(plan.trial_dir));
     }
 }
