@@ -48,8 +48,10 @@ inline Bundle bundle(std::string_view text) {
     return parsed;
 }
 
-inline PlacementGroupSpec
-group(std::vector<std::string> bundles, PlacementStrategy strategy = PlacementStrategy::Pack) {
+inline PlacementGroupSpec group(
+    const std::vector<std::string>& bundles,
+    PlacementStrategy strategy = PlacementStrategy::Pack
+) {
     PlacementGroupSpec spec{.bundles = {}, .strategy = strategy};
     for (const std::string& text : bundles) {
         spec.bundles.push_back(bundle(text));
