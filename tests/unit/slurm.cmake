@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+muster_test(unit slurm_job_test.cpp LINKS muster_slurm)
+muster_test(unit slurm_question_test.cpp LINKS muster_slurm)
