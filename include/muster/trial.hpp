@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trial - for C++ programs that are trials: report metrics, read the config, know when to stop.
+// trial - for C++ programs that are trials: report metrics, read the config, save and resume
+// checkpoints, know when to stop.
 //
 //     const double lr = muster::trial::get("lr", 0.1);
 //     for (int epoch = 1; epoch <= 20 && !muster::trial::should_stop(); ++epoch) {
@@ -18,430 +19,22 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstring>
-#include <initializer_list>
-#include <mutex>
+#include <filesystem>
 #include <optional>
 #include <string>
-#include <string_view>
+#include <system_error>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
-#include <poll.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "muster/trial_config.hpp"
+#include "muster/trial_files.hpp"
+#include "muster/trial_metric.hpp"
+#include "muster/trial_reporter.hpp"
 
 namespace muster::trial {
-
-/// One name with a number, a truth or a text.
-class Metric {
-  public:
-    template <class T>
-    Metric(std::string_view name, const T& value) {  // NOLINT(google-explicit-constructor)
-        append_text(name);
-        json_ += ": ";
-        if constexpr (std::is_same_v<T, bool>) {
-            json_ += value ? "true" : "false";
-        } else if constexpr (std::is_integral_v<T>) {
-            append_number(value);
-        } else if constexpr (std::is_floating_point_v<T>) {
-            append_real(value);
-        } else {
-            append_text(std::string_view(value));
-        }
-    }
-
-    /// "loss": 0.31
-    const std::string& json() const { return json_; }
-
-  private:
-    template <class T>
-    std::string_view append_number(T value) {
-        char digits[64];
-        const std::to_chars_result end = std::to_chars(digits, digits + sizeof digits, value);
-        const auto size = static_cast<std::size_t>(end.ptr - digits);
-        json_.append(digits, size);
-        return std::string_view(json_).substr(json_.size() - size);
-    }
-
-    template <class T>
-    void append_real(T value) {
-        if (!std::isfinite(value)) {
-            json_ += std::isnan(value) ? "\"nan\"" : value > 0 ? "\"inf\"" : "\"-inf\"";
-        } else if (append_number(value).find_first_of(".e") == std::string_view::npos) {
-            json_ += ".0";
-        }
-    }
-
-    void append_text(std::string_view text) {
-        constexpr std::string_view kHex = "0123456789abcdef";
-        json_ += '"';
-        for (const char character : text) {
-            const auto byte = static_cast<unsigned char>(character);
-            if (byte < 0x20) {
-                json_ += "\\u00";
-                json_ += kHex[byte >> 4U];
-                json_ += kHex[byte & 0xFU];
-                continue;
-            }
-            if (character == '"' || character == '\\') {
-                json_ += '\\';
-            }
-            json_ += character;
-        }
-        json_ += '"';
-    }
-
-    std::string json_;
-};
-
-using Metrics = std::vector<Metric>;
-
-enum class Decision { Continue, Stop };
-
-struct ReporterOptions {
-    /// How long report() waits for a full socket before it gives the connection up.
-    std::chrono::milliseconds send_timeout{60'000};
-    /// How long a decision or a config is waited for.
-    std::chrono::milliseconds answer_timeout{60'000};
-    /// Problems are kept in last_problem() alone, not printed.
-    bool quiet = false;
-};
-
-/// One connection to muster, made when it is first needed and again when it was lost. Most programs
-/// use the free functions below, which share one.
-///
-/// Thread: any, but a child after fork() makes its own.
-class Reporter {
-  public:
-    explicit Reporter(ReporterOptions options = {}) : options_(options) {}
-    ~Reporter() { close(); }
-    Reporter(const Reporter&) = delete;
-    Reporter& operator=(const Reporter&) = delete;
-
-    /// Hands the metrics over; false when that was not possible. True does not mean that they were
-    /// accepted: finish() does.
-    bool report(const Metrics& metrics) {
-        const std::lock_guard lock(mutex_);
-        if (!deliver(report_line(metrics, false))) {
-            return false;
-        }
-        // What was refused is said soon.
-        read_now();
-        return true;
-    }
-
-    /// Reports and waits for the decision. Continue when there is nobody to decide.
-    Decision report_and_wait(const Metrics& metrics) {
-        const std::lock_guard lock(mutex_);
-        if (!deliver(report_line(metrics, true)) || !await_answer()) {
-            return stop_ ? Decision::Stop : Decision::Continue;
-        }
-        const bool stop = stop_ || field(*answer_, "decision") == "stop";
-        return stop ? Decision::Stop : Decision::Continue;
-    }
-
-    /// The config as muster knows it: the line that answers.
-    std::optional<Fields> ask_config() {
-        const std::lock_guard lock(mutex_);
-        if (!deliver("{\"type\": \"config\"}\n") || !await_answer()) {
-            return std::nullopt;
-        }
-        return answer_;
-    }
-
-    /// Whether muster has asked this trial to end. Never waits.
-    bool should_stop() {
-        const std::lock_guard lock(mutex_);
-        if (connect()) {
-            read_now();
-        }
-        return stop_;
-    }
-
-    /// Says that nothing more comes and waits until everything was taken. False when something was
-    /// refused, or was not taken within the time for answers.
-    bool finish() {
-        const std::lock_guard lock(mutex_);
-        if (fd_ < 0) {
-            return problem_.empty();
-        }
-        ::shutdown(fd_, SHUT_WR);
-        const Clock::time_point deadline = Clock::now() + options_.answer_timeout;
-        while (fd_ >= 0 && wait_for(POLLIN, deadline)) {
-            read_now(true);
-        }
-        if (fd_ >= 0) {
-            give_up("muster did not answer in time");
-        }
-        return problem_.empty();
-    }
-
-    /// What went wrong last; empty when nothing has.
-    std::string last_problem() {
-        const std::lock_guard lock(mutex_);
-        return problem_;
-    }
-
-    pid_t process() const { return process_; }
-
-    /// Closes the connection without a word, also while another thread holds it: for the child
-    /// after fork(), whose parent goes on with it.
-    void abandon() { close(); }
-
-  private:
-    using Clock = std::chrono::steady_clock;
-
-    static std::string report_line(const Metrics& metrics, bool wait) {
-        std::string line = "{\"type\": \"report\", \"metrics\": {";
-        for (const Metric& metric : metrics) {
-            line += &metric == &metrics.front() ? "" : ", ";
-            line += metric.json();
-        }
-        line += wait ? "}, \"wait\": true}\n" : "}}\n";
-        return line;
-    }
-
-    static std::string_view field(const Fields& fields, std::string_view name) {
-        for (const Field& candidate : fields) {
-            if (candidate.name == name) {
-                return candidate.text;
-            }
-        }
-        return {};
-    }
-
-    void close() {
-        if (fd_ >= 0) {
-            ::close(std::exchange(fd_, -1));
-        }
-    }
-
-    void give_up(const std::string& problem) {
-        close();
-        note(problem);
-    }
-
-    /// Each problem is printed once while it lasts.
-    void note(const std::string& problem) {
-        if (problem != problem_ && !options_.quiet) {
-            std::fprintf(stderr, "muster: %s\n", problem.c_str());
-        }
-        problem_ = problem;
-    }
-
-    bool connect() {
-        if (fd_ >= 0 || turned_away_) {
-            return fd_ >= 0;
-        }
-        const std::string path = detail::environment("MUSTER_SOCKET");
-        sockaddr_un address{};
-        address.sun_family = AF_UNIX;
-        if (path.empty()) {
-            return false;
-        }
-        if (path.size() >= sizeof address.sun_path) {
-            note("MUSTER_SOCKET is too long for a socket: " + path);
-            return false;
-        }
-        std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-        const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (fd < 0 || !connect_to(fd, address)) {
-            const int reason = errno;
-            if (fd >= 0) {
-                ::close(fd);
-            }
-            note("cannot reach muster at " + path + " (error " + std::to_string(reason) + ")");
-            return false;
-        }
-        fd_ = fd;
-        in_.clear();
-        lines_ = 0;
-        std::string hello = "{\"type\": \"hello\", \"protocol\": 1, " +
-                            Metric("trial", detail::environment("MUSTER_TRIAL_ID")).json() + ", " +
-                            Metric("attempt", detail::environment("MUSTER_ATTEMPT")).json();
-        if (const std::string member = detail::environment("MUSTER_MEMBER"); !member.empty()) {
-            hello += ", \"member\": " + member;
-        }
-        const bool good = send(hello + "}\n");
-        if (!good && !turned_away_) {
-            note("muster has closed the connection");
-        }
-        return good;
-    }
-
-    /// A full queue of the listener is waited for, in small steps.
-    bool connect_to(int fd, const sockaddr_un& address) const {
-        const Clock::time_point deadline = Clock::now() + options_.send_timeout;
-        const auto* generic = reinterpret_cast<const sockaddr*>(&address);
-        while (::connect(fd, generic, sizeof address) != 0) {
-            if ((errno != EAGAIN && errno != EINTR) || Clock::now() >= deadline) {
-                return false;
-            }
-            ::poll(nullptr, 0, 1);
-        }
-        return true;
-    }
-
-    bool wait_for(short what, Clock::time_point deadline) const {
-        while (true) {
-            const auto left =
-                std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
-            pollfd entry{fd_, what, 0};
-            const int ready = ::poll(&entry, 1, static_cast<int>(std::max<std::int64_t>(left, 0)));
-            if (ready > 0 || (ready < 0 && errno != EINTR) || left <= 0) {
-                return ready > 0;
-            }
-        }
-    }
-
-    /// Sends the line; on a new connection when the one there is turns out to be closed.
-    bool deliver(const std::string& line) {
-        for (int attempt = 0; attempt < 2; ++attempt) {
-            if (!connect()) {
-                return false;
-            }
-            if (send(line)) {
-                return true;
-            }
-            if (!was_closed_ || turned_away_) {
-                return false;
-            }
-        }
-        note("muster has closed the connection");
-        return false;
-    }
-
-    bool send(const std::string& line) {
-        const Clock::time_point deadline = Clock::now() + options_.send_timeout;
-        std::size_t sent = 0;
-        was_closed_ = false;
-        ++lines_;
-        while (sent < line.size()) {
-            const ssize_t count = ::send(fd_, line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
-            if (count >= 0) {
-                sent += static_cast<std::size_t>(count);
-            } else if (errno == EAGAIN) {
-                // Half a line is of no use, so the connection ends here.
-                if (!wait_for(POLLOUT, deadline)) {
-                    give_up("muster takes no reports");
-                    return false;
-                }
-            } else if (errno != EINTR) {
-                // Why it was closed may stand in what it said last.
-                read_now(true);
-                close();
-                was_closed_ = true;
-                return false;
-            }
-        }
-        return true;
-    }
-
-    /// Waits for the answer to the line sent last.
-    bool await_answer() {
-        answer_.reset();
-        const Clock::time_point deadline = Clock::now() + options_.answer_timeout;
-        while (fd_ >= 0 && !answer_) {
-            if (!wait_for(POLLIN, deadline)) {
-                give_up("muster did not answer in time");
-                return false;
-            }
-            read_now();
-        }
-        return answer_ && field(*answer_, "type") != "error";
-    }
-
-    /// Takes in what muster has said, without waiting. `ending`: the end is no surprise.
-    void read_now(bool ending = false) {
-        char bytes[4096];
-        while (fd_ >= 0) {
-            const ssize_t count = ::recv(fd_, bytes, sizeof bytes, 0);
-            if (count < 0 && errno == EINTR) {
-                continue;
-            }
-            if (count < 0 && errno == EAGAIN) {
-                return;
-            }
-            if (count <= 0) {
-                close();
-                if (!ending && !turned_away_) {
-                    note("muster has closed the connection");
-                }
-                return;
-            }
-            in_.append(bytes, static_cast<std::size_t>(count));
-            std::size_t begin = 0;
-            for (std::size_t end = 0; (end = in_.find('\n', begin)) != std::string::npos;) {
-                handle(std::string_view(in_).substr(begin, end - begin));
-                begin = end + 1;
-            }
-            in_.erase(0, begin);
-        }
-    }
-
-    void handle(std::string_view line) {
-        std::optional<Fields> fields = parse_fields(line);
-        if (!fields) {
-            return;
-        }
-        const std::string_view type = field(*fields, "type");
-        if (type == "stop") {
-            stop_ = true;
-        } else if (type == "error") {
-            note("refused: " + std::string(field(*fields, "text")));
-            turned_away_ = turned_away_ || field(*fields, "closed") == "true";
-        }
-        if (field(*fields, "line") == std::to_string(lines_)) {
-            answer_ = std::move(fields);
-        }
-    }
-
-    ReporterOptions options_;
-    pid_t process_ = ::getpid();
-    std::mutex mutex_;
-    int fd_ = -1;
-    /// Lines sent on this connection: answers name the line that they answer.
-    std::uint64_t lines_ = 0;
-    std::string in_;
-    std::optional<Fields> answer_;
-    std::string problem_;
-    bool stop_ = false;
-    bool was_closed_ = false;
-    bool turned_away_ = false;
-};
-
-namespace detail {
-
-/// The process's own Reporter; a child after fork() gets a new one.
-inline Reporter& reporter() {
-    static std::atomic<Reporter*> current{nullptr};
-    Reporter* known = current.load();
-    if (known != nullptr && known->process() == ::getpid()) {
-        return *known;
-    }
-    if (known != nullptr) {
-        known->abandon();
-    }
-    auto* fresh = new Reporter();
-    if (current.compare_exchange_strong(known, fresh)) {
-        return *fresh;
-    }
-    delete fresh;
-    return *known;
-}
-
-}  // namespace detail
 
 /// Whether this process runs under muster.
 inline bool active() {
@@ -458,9 +51,16 @@ inline std::string dir() {
     return detail::environment("MUSTER_TRIAL_DIR");
 }
 
-/// The checkpoint to resume from; empty when there is none.
-inline std::string checkpoint() {
+/// The checkpoint to resume from, a directory; empty when there is none: begin from nothing. Read
+/// it at the start, for it is removed once there are enough newer ones.
+inline std::string resume_dir() {
     return detail::environment("MUSTER_CHECKPOINT");
+}
+
+/// Where this trial's checkpoints lie; empty when not under muster. What is written to a directory
+/// of its own in here need not be copied for checkpoint(). It may have to be made.
+inline std::string checkpoint_dir() {
+    return detail::environment("MUSTER_CHECKPOINT_DIR");
 }
 
 /// Reports at `step`, the trial's own count of progress.
@@ -485,6 +85,115 @@ std::enable_if_t<std::is_arithmetic_v<Step>, Decision> report_and_wait(Step step
 /// Whether muster has asked this trial to end. Costs one system call.
 inline bool should_stop() {
     return detail::reporter().should_stop();
+}
+
+/// How long this run still lasts, once muster has warned that it ends (see `end.warning` in the
+/// spec); nothing before. Never negative. Costs one system call.
+inline std::optional<std::chrono::duration<double>> time_left() {
+    const auto end = detail::reporter().end();
+    if (!end) {
+        return std::nullopt;
+    }
+    const std::chrono::duration<double> left = *end - std::chrono::steady_clock::now();
+    return std::max(left, std::chrono::duration<double>::zero());
+}
+
+/// Whether to save a checkpoint now: muster has warned that the run ends, and none was saved since.
+/// Costs one system call.
+inline bool should_checkpoint() {
+    return detail::reporter().should_checkpoint();
+}
+
+/// What became of a checkpoint.
+struct Checkpoint {
+    /// Whether it is durable and will be resumed from when the trial runs again.
+    bool safe = false;
+    /// Where it lies. When it is not safe: where the directory was, and is again.
+    std::string path;
+    /// Why it is not safe; also said on stderr. Empty when not under muster.
+    std::string problem;
+
+    explicit operator bool() const { return safe; }
+};
+
+namespace detail {
+
+/// ".new-1.7-0-4711-3": known to nobody, and removed if this process does not get any further.
+inline std::string fresh_name() {
+    static std::atomic<unsigned> count{0};
+    return ".new-" + environment("MUSTER_ATTEMPT") + "-" + environment("MUSTER_MEMBER") + "-" +
+           std::to_string(::getpid()) + "-" + std::to_string(count++);
+}
+
+/// As checkpoint(), by way of `reporter`; problems are left to the caller to say.
+inline Checkpoint
+save_checkpoint(Reporter& reporter, const std::string& directory, std::optional<double> step) {
+    std::error_code failed;
+    const std::string from = std::filesystem::canonical(directory, failed).string();
+    if (failed || !std::filesystem::is_directory(from, failed)) {
+        const std::error_code why =
+            failed ? failed : std::error_code(ENOTDIR, std::generic_category());
+        return {false, directory, file_problem("save the directory", directory, why)};
+    }
+    const std::string kept_in = checkpoint_dir();
+    if (!active()) {
+        return {false, from, ""};
+    }
+    if (kept_in.empty()) {
+        return {false, from, "this run keeps no checkpoints (MUSTER_CHECKPOINT_DIR is not set)"};
+    }
+    std::string problem = make_private_directories(kept_in);
+    if (!problem.empty()) {
+        return {false, from, std::move(problem)};
+    }
+    const std::string name = fresh_name();
+    MovedDirectory moved(from, kept_in + "/" + name);
+    problem = moved.move();
+    if (problem.empty()) {
+        problem = sync_tree(kept_in + "/" + name);
+    }
+    if (!problem.empty()) {
+        return {false, from, std::move(problem)};
+    }
+    const std::optional<std::string> kept = reporter.keep(name, step);
+    if (!kept) {
+        problem = reporter.last_problem();
+        return {false, from, problem.empty() ? "muster has closed the connection" : problem};
+    }
+    moved.kept();
+    return {true, kept_in + "/" + *kept, ""};
+}
+
+inline Checkpoint checkpoint(const std::string& directory, std::optional<double> step) {
+    // On a connection of its own: other threads' reports need not wait for the disk. What was
+    // reported before goes first, since the step may be taken from there.
+    reporter().settle();
+    Reporter saver;
+    Checkpoint saved = save_checkpoint(saver, directory, step);
+    if (saved.safe) {
+        reporter().checkpoint_saved();
+    } else if (!saved.problem.empty() && saver.last_problem().empty()) {
+        reporter().complain(saved.problem);
+    }
+    return saved;
+}
+
+}  // namespace detail
+
+/// Saves a checkpoint: hands the directory, whole as it is, over to muster and waits until it is
+/// safe. It is moved (copied, if it lies on another file system) to checkpoint_dir(), so it is not
+/// where it was afterwards. Its step is that of the last report.
+///
+/// Not under muster the directory stays as it is: not safe, no problem.
+inline Checkpoint checkpoint(const std::string& directory) {
+    return detail::checkpoint(directory, std::nullopt);
+}
+
+/// As above, made at `step`.
+template <class Step>
+std::enable_if_t<std::is_arithmetic_v<Step>, Checkpoint>
+checkpoint(const std::string& directory, Step step) {
+    return detail::checkpoint(directory, static_cast<double>(step));
 }
 
 }  // namespace muster::trial

@@ -108,10 +108,11 @@ void Connection::flush() {
 void Connection::drop_answers() {
     out_.clear();
     owes_decision = false;
+    owes_checkpoint = false;
 }
 
 bool Connection::is_over() {
-    return ended_ && !owes_decision && out_.empty() && !has_line();
+    return ended_ && !owes_decision && !owes_checkpoint && out_.empty() && !has_line();
 }
 
 }  // namespace muster

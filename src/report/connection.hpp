@@ -57,8 +57,8 @@ class Connection {
 
     bool wants_flush() const { return !out_.empty(); }
     bool is_slow() const { return out_.size() > kMaxUnread; }
-    /// Whether its lines have to wait: for it to read, or for a decision.
-    bool is_blocked() const { return is_slow() || owes_decision; }
+    /// Whether its lines have to wait: for it to read, or for an answer that is owed.
+    bool is_blocked() const { return is_slow() || owes_decision || owes_checkpoint; }
     /// The client will send nothing more.
     bool ended() const { return ended_; }
     /// Nothing more will come, and nothing is left to be done.
@@ -72,6 +72,8 @@ class Connection {
     /// A report waits for its decision; nothing further is taken until it has it, so that answers
     /// keep their order.
     bool owes_decision = false;
+    /// So does a checkpoint for being safe.
+    bool owes_checkpoint = false;
     /// In the server's queue of connections with work.
     bool queued = false;
     /// The kernel has something to read.

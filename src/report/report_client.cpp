@@ -4,7 +4,9 @@
 
 #include <charconv>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -17,6 +19,8 @@
 
 namespace muster {
 namespace {
+
+constexpr std::chrono::seconds kPatience{15};
 
 template <class Number>
 std::optional<Number> parse_number(std::string_view text) {
@@ -130,7 +134,6 @@ ClientOutcome report_command(const std::vector<std::string>& arguments, bool wai
     for (const ValueMember& metric : *parsed) {
         metrics.push_back(to_metric(metric));
     }
-    constexpr std::chrono::seconds kPatience{15};
     trial::Reporter reporter({kPatience, kPatience, true});
     ClientOutcome outcome;
     if (wait) {
@@ -143,6 +146,29 @@ ClientOutcome report_command(const std::vector<std::string>& arguments, bool wai
         return ClientOutcome{1, "", "muster: " + reporter.last_problem() + "\n"};
     }
     return outcome;
+}
+
+ClientOutcome checkpoint_command(const std::string& directory, const std::string& step) {
+    const std::optional<double> number = parse_number<double>(step);
+    if (!step.empty() && (!number || !std::isfinite(*number))) {
+        return bad_input(fmt::format("--step: \"{}\" is no number", step));
+    }
+    if (std::error_code failed; !std::filesystem::is_directory(directory, failed)) {
+        return bad_input(fmt::format(
+            "cannot save '{}': {}",
+            directory,
+            failed ? failed.message() : "a checkpoint is a directory, and this is none"
+        ));
+    }
+    trial::Reporter reporter({kPatience, kPatience, true});
+    const trial::Checkpoint saved = trial::detail::save_checkpoint(reporter, directory, number);
+    if (!saved && trial::active()) {
+        return ClientOutcome{1, "", "muster: not saved: " + saved.problem + "\n"};
+    }
+    return ClientOutcome{
+        0,
+        saved.path + "\n",
+        saved ? "" : fmt::format("muster: not under muster: {} stays where it is\n", directory)};
 }
 
 ClientOutcome get_command(std::string_view key) {

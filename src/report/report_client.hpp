@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// report_client - `muster report` and `muster get`, for trials that are scripts. Built on
-// muster/trial.hpp, the client that C++ programs use.
+// report_client - `muster report`, `muster checkpoint` and `muster get`, for trials that are
+// scripts. Built on muster/trial.hpp, the client that C++ programs use.
 
 #pragma once
 
@@ -33,6 +33,13 @@ struct ClientOutcome {
 /// when muster refused the report or cannot be reached; 2 for arguments that mean nothing.
 /// Never waits longer than a minute.
 ClientOutcome report_command(const std::vector<std::string>& arguments, bool wait);
+
+/// `muster checkpoint DIR --step 4`: saves a checkpoint and prints where it lies once it is safe.
+/// Without a step (empty) it is that of the last report. Not under muster it prints the directory,
+/// which stays as it is, says so on stderr and succeeds. Exit codes: 0; 1 when it is not safe: then
+/// the directory is where it was; 2 for no directory, or a step that is no number. Never waits
+/// longer than ten minutes.
+ClientOutcome checkpoint_command(const std::string& directory, const std::string& step);
 
 /// `muster get lr`: prints the config's value as it would stand on a command line. A group of a
 /// nested config is printed as JSON; without a key the whole config is. Exit codes: 0; 2 when not

@@ -3,6 +3,8 @@
 #include "report/report_line.hpp"
 
 #include <charconv>
+#include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <system_error>
@@ -25,6 +27,8 @@ struct RawLine {
     Value trial;
     Value attempt;
     Value member;
+    Value path;
+    Value step;
 };
 
 Error corrupt(std::string message) {
@@ -47,6 +51,8 @@ bool read_member(JsonReader& reader, std::string_view name, RawLine& out) {
                    : name == "trial"    ? out.trial
                    : name == "attempt"  ? out.attempt
                    : name == "member"   ? out.member
+                   : name == "path"     ? out.path
+                   : name == "step"     ? out.step
                                         : ignored;
     return reader.read_value(place);
 }
@@ -116,6 +122,26 @@ Result<TrialLine> to_hello(const RawLine& raw) {
     return TrialLine(HelloLine{*protocol, *key});
 }
 
+Result<TrialLine> to_checkpoint(const RawLine& raw) {
+    constexpr std::string_view kFresh = ".new-";
+    const std::string* path = raw.path.as_text();
+    if (path == nullptr || path->rfind(kFresh, 0) != 0 || path->find('/') != std::string::npos ||
+        path->find('\0') != std::string::npos) {
+        return corrupt(
+            "a checkpoint needs \"path\": the name of a directory in MUSTER_CHECKPOINT_DIR that "
+            "begins with .new-"
+        );
+    }
+    CheckpointLine line{*path, std::nullopt};
+    if (!raw.step.is_null()) {
+        line.step = raw.step.as_bool() != nullptr ? std::nullopt : raw.step.number();
+        if (!line.step || !std::isfinite(*line.step)) {
+            return corrupt("a checkpoint whose \"step\" is no number");
+        }
+    }
+    return TrialLine(std::move(line));
+}
+
 /// The whole of `text` as a number.
 bool parse_whole(std::string_view text, std::uint32_t& out) {
     const char* end = text.data() + text.size();
@@ -150,9 +176,11 @@ Result<TrialLine> read_trial_line(std::string_view line) {
     if (raw.type == "config") {
         return TrialLine(ConfigLine{});
     }
-    if (raw.type == "checkpoint" || raw.type == "log") {
-        return Error{
-            ErrorCode::NotSupported, fmt::format("\"{}\" is not in this version", raw.type)};
+    if (raw.type == "checkpoint") {
+        return to_checkpoint(raw);
+    }
+    if (raw.type == "log") {
+        return Error{ErrorCode::NotSupported, "\"log\" is not in this version"};
     }
     constexpr std::size_t kShown = 40;
     return corrupt(fmt::format(
@@ -199,6 +227,12 @@ std::string config_line(std::uint64_t line, std::string_view config_json) {
     );
 }
 
+std::string checkpoint_line(std::uint64_t line, std::string_view name) {
+    return fmt::format(
+        "{{\"type\": \"checkpoint\", \"line\": {}, \"name\": \"{}\"}}\n", line, name
+    );
+}
+
 std::string error_line(std::uint64_t line, std::string_view text, bool closed) {
     std::string out = fmt::format("{{\"type\": \"error\", \"line\": {}, \"text\": ", line);
     append_json(text, out);
@@ -208,6 +242,11 @@ std::string error_line(std::uint64_t line, std::string_view text, bool closed) {
 
 std::string stop_line() {
     return "{\"type\": \"stop\"}\n";
+}
+
+std::string warning_line(Duration left) {
+    const double seconds = std::chrono::duration<double>(left).count();
+    return fmt::format("{{\"type\": \"warning\", \"seconds\": {:.3f}}}\n", seconds);
 }
 
 }  // namespace muster

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -14,6 +15,7 @@
 #include "muster/error.hpp"
 #include "muster/value.hpp"
 
+#include "base/time.hpp"
 #include "protocol/messages.hpp"
 
 namespace muster {
@@ -42,7 +44,17 @@ struct ConfigLine {
     friend bool operator==(const ConfigLine&, const ConfigLine&) = default;
 };
 
-using TrialLine = std::variant<HelloLine, ReportLine, ConfigLine>;
+/// A checkpoint lies whole and synced in the trial's checkpoint directory.
+struct CheckpointLine {
+    /// The name of its directory there: ".new-" and more, no '/'.
+    std::string path;
+    /// Finite.
+    std::optional<double> step;
+
+    friend bool operator==(const CheckpointLine&, const CheckpointLine&) = default;
+};
+
+using TrialLine = std::variant<HelloLine, ReportLine, ConfigLine, CheckpointLine>;
 
 /// Reads one line of a trial. Errors: Corrupt for what means nothing, NotSupported for what a later
 /// version will know; the message says what was wrong.
@@ -57,7 +69,9 @@ parse_member(std::string_view trial, std::string_view attempt, std::int64_t memb
 std::string welcome_line();
 std::string decision_line(std::uint64_t line, bool stop);
 std::string config_line(std::uint64_t line, std::string_view config_json);
+std::string checkpoint_line(std::uint64_t line, std::string_view name);
 std::string error_line(std::uint64_t line, std::string_view text, bool closed);
 std::string stop_line();
+std::string warning_line(Duration left);
 
 }  // namespace muster

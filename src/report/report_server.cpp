@@ -3,6 +3,7 @@
 #include "report/report_server.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 #include <utility>
 
@@ -110,6 +111,40 @@ void ReportServer::tell_stop(const MemberKey& key) {
         state_->settle(id);
     }
     state_->set_wake_up();
+}
+
+void ReportServer::tell_warning(const MemberKey& key, Duration left) {
+    const auto found = state_->members.find(key);
+    if (found == state_->members.end()) {
+        return;
+    }
+    found->second.end = std::chrono::steady_clock::now() + left;
+    const std::set<ConnectionId> connections = found->second.connections;
+    for (const ConnectionId id : connections) {
+        state_->connections.at(id).send(warning_line(left));
+        state_->settle(id);
+    }
+    state_->set_wake_up();
+}
+
+std::vector<ReportServer::CheckpointAsked> ReportServer::take_checkpoints() {
+    return std::exchange(state_->checkpoints, {});
+}
+
+void ReportServer::answer_checkpoint(std::uint64_t ticket, std::string_view name) {
+    const auto found = state_->connections.find(ticket);
+    if (found != state_->connections.end()) {
+        const std::uint64_t line = found->second.lines_taken();
+        state_->answer_checkpoint(ticket, checkpoint_line(line, name));
+    }
+}
+
+void ReportServer::refuse_checkpoint(std::uint64_t ticket, std::string_view why) {
+    const auto found = state_->connections.find(ticket);
+    if (found != state_->connections.end()) {
+        const std::uint64_t line = found->second.lines_taken();
+        state_->answer_checkpoint(ticket, error_line(line, why, false));
+    }
 }
 
 std::size_t ReportServer::connection_count() const {

@@ -10,14 +10,18 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "muster/error.hpp"
 
+#include "base/time.hpp"
 #include "protocol/agent_events.hpp"
 #include "protocol/messages.hpp"
+#include "report/report_line.hpp"
 
 namespace muster {
 
@@ -66,6 +70,26 @@ class ReportServer {
 
     /// Tells the member on all its connections, and on those to come, that it is asked to stop.
     void tell_stop(const MemberKey& key);
+
+    /// Tells the member on all its connections, and on those to come, that its time ends in `left`.
+    void tell_warning(const MemberKey& key, Duration left);
+
+    /// A checkpoint that a member asks to be kept. Its connection is not listened to until it has
+    /// its answer.
+    struct CheckpointAsked {
+        MemberKey key;
+        /// Names the connection.
+        std::uint64_t ticket = 0;
+        CheckpointLine line;
+    };
+
+    /// What was asked for in receive() and drain() since the last call, in order.
+    std::vector<CheckpointAsked> take_checkpoints();
+
+    /// The checkpoint is safe and has this name, or it is not kept, and why. A connection that is
+    /// gone by now is no error.
+    void answer_checkpoint(std::uint64_t ticket, std::string_view name);
+    void refuse_checkpoint(std::uint64_t ticket, std::string_view why);
 
     std::size_t connection_count() const;
 

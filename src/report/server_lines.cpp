@@ -2,6 +2,8 @@
 //
 // server_lines - what each line of a client leads to.
 
+#include <algorithm>
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -63,6 +65,10 @@ void ReportServerState::handle(
         Overloaded{
             [&](const HelloLine& hello) { handle_hello(connection, id, hello, events); },
             [&](ReportLine& report) { handle_report(connection, id, std::move(report), events); },
+            [&](CheckpointLine& checkpoint) {
+                connection.owes_checkpoint = true;
+                checkpoints.push_back({*connection.member, id, std::move(checkpoint)});
+            },
             [&](const ConfigLine&) {
                 connection.send(config_line(
                     connection.lines_taken(), members.at(*connection.member).config_json
@@ -106,6 +112,10 @@ void ReportServerState::handle_hello(
     connection.send(welcome_line());
     if (found->second.stop_told) {
         connection.send(stop_line());
+    }
+    if (found->second.end) {
+        const Duration left = *found->second.end - std::chrono::steady_clock::now();
+        connection.send(warning_line(std::max(left, Duration{0})));
     }
 }
 

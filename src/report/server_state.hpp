@@ -11,6 +11,7 @@
 
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -28,6 +29,7 @@
 #include "protocol/messages.hpp"
 #include "report/connection.hpp"
 #include "report/report_line.hpp"
+#include "report/report_server.hpp"
 
 namespace muster {
 
@@ -39,6 +41,8 @@ inline constexpr std::size_t kSlice = 256;
 struct ReportMember {
     std::string config_json;
     bool stop_told = false;
+    /// When its time ends, once it is to be warned of that.
+    std::optional<std::chrono::steady_clock::time_point> end;
     std::uint64_t refused = 0;
     std::set<ConnectionId> connections;
 };
@@ -62,6 +66,8 @@ struct ReportServerState {
     std::deque<ConnectionId> work;
     /// Connections that a decision is owed to.
     std::vector<ConnectionId> waiting;
+    /// Not taken by the owner yet.
+    std::vector<ReportServer::CheckpointAsked> checkpoints;
     /// What one read of a connection takes at most.
     std::vector<char> scratch = std::vector<char>(std::size_t{64} << 10U);
 
@@ -111,6 +117,7 @@ struct ReportServerState {
         ReportLine report,
         std::vector<AgentEvent>& events
     );
+    void answer_checkpoint(ConnectionId id, const std::string& line);
     void refuse(Connection& connection, const std::string& why, std::vector<AgentEvent>& events);
     void turn_away(
         Connection& connection,

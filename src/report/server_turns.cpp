@@ -182,6 +182,10 @@ void ReportServerState::poll_kernel() {
         if (found == connections.end()) {
             continue;
         }
+        if ((event.events & (EPOLLHUP | EPOLLERR)) != 0) {
+            // Nobody waits for an answer, and the kernel would go on saying so until there is one.
+            found->second.drop_answers();
+        }
         found->second.flush();
         found->second.readable = true;
         enqueue(id, found->second);
@@ -199,6 +203,16 @@ void ReportServerState::answer_waiting() {
         const bool stop = member != members.end() && member->second.stop_told;
         found->second.send(decision_line(found->second.lines_taken(), stop));
         settle(id);
+    }
+}
+
+void ReportServerState::answer_checkpoint(ConnectionId id, const std::string& line) {
+    Connection& connection = connections.at(id);
+    if (connection.owes_checkpoint) {
+        connection.owes_checkpoint = false;
+        connection.send(line);
+        settle(id);
+        set_wake_up();
     }
 }
 

@@ -165,5 +165,37 @@ TEST(ReportLineTest, AnErrorLineIsJsonWhateverItQuotes) {
     );
 }
 
+TEST(ReportLineTest, ACheckpointNamesAFreshDirectoryAndPerhapsItsStep) {
+    const auto plain = read_trial_line(R"({"type": "checkpoint", "path": ".new-1.7-0-99-0"})");
+    const auto stepped = read_trial_line(R"({"type": "checkpoint", "path": ".new-1", "step": 4})");
+
+    ASSERT_TRUE(plain.ok() && stepped.ok());
+    EXPECT_EQ(std::get<CheckpointLine>(*plain), (CheckpointLine{".new-1.7-0-99-0", std::nullopt}));
+    EXPECT_EQ(std::get<CheckpointLine>(*stepped), (CheckpointLine{".new-1", 4.0}));
+}
+
+TEST(ReportLineTest, ACheckpointOutsideItsDirectoryOrWithABadStepIsRefused) {
+    for (const char* path : {"null", "7", R"("model")", R"(".new-/../x")", R"(".new-a\u0000b")"}) {
+        const std::string line = std::string(R"({"type": "checkpoint", "path": )") + path + "}";
+        EXPECT_THAT(problem_of(line), HasSubstr("begins with .new-")) << path;
+    }
+    for (const char* step : {"true", R"("four")", R"("nan")"}) {
+        const std::string line =
+            std::string(R"({"type": "checkpoint", "path": ".new-1", "step": )") + step + "}";
+        EXPECT_THAT(problem_of(line), HasSubstr("is no number")) << step;
+    }
+}
+
+TEST(ReportLineTest, AnswersToCheckpointsAndWarningsAreWhole) {
+    EXPECT_EQ(
+        checkpoint_line(3, "checkpoint_000004"),
+        "{\"type\": \"checkpoint\", \"line\": 3, \"name\": \"checkpoint_000004\"}\n"
+    );
+    EXPECT_EQ(
+        warning_line(std::chrono::milliseconds{119'500}),
+        "{\"type\": \"warning\", \"seconds\": 119.500}\n"
+    );
+}
+
 }  // namespace
 }  // namespace muster

@@ -122,6 +122,72 @@ TEST_F(ReportServerTest, AStopIsToldOnceOnEveryConnectionAlsoOnLaterOnes) {
     EXPECT_EQ(second.received(), kWelcome + "{\"type\": \"stop\"}\n");
 }
 
+TEST_F(ReportServerTest, AWarningIsToldOnEveryConnectionAlsoOnLaterOnes) {
+    RawClient first = connect_and_say("");
+    run();
+
+    server.tell_warning(kMember, std::chrono::seconds{120});
+    RawClient second = connect_and_say("");
+    run();
+
+    EXPECT_THAT(first.received(), HasSubstr(R"({"type": "warning", "seconds": 120.000})"));
+    EXPECT_THAT(second.received(), HasSubstr(R"({"type": "warning", "seconds": 1)"));
+}
+
+TEST_F(ReportServerTest, ACheckpointIsAnsweredWhenItIsSafeAndNothingFurtherIsTakenBefore) {
+    RawClient client = connect_and_say(
+        "{\"type\":\"checkpoint\",\"path\":\".new-a\",\"step\":4}\n" + report_of(5)
+    );
+    run();
+    const std::vector<ReportServer::CheckpointAsked> asked = server.take_checkpoints();
+    ASSERT_EQ(asked.size(), 1U);
+    EXPECT_EQ(asked[0].key, kMember);
+    EXPECT_EQ(asked[0].line, (CheckpointLine{".new-a", 4.0}));
+    EXPECT_TRUE(reports().empty());
+
+    server.answer_checkpoint(asked[0].ticket, "checkpoint_000001");
+    run();
+
+    EXPECT_THAT(
+        client.received(),
+        HasSubstr(R"({"type": "checkpoint", "line": 2, "name": "checkpoint_000001"})")
+    );
+    EXPECT_EQ(reports().size(), 1U);
+    EXPECT_TRUE(server.take_checkpoints().empty());
+}
+
+TEST_F(ReportServerTest, ACheckpointThatIsNotKeptIsSaid) {
+    RawClient client = connect_and_say("{\"type\":\"checkpoint\",\"path\":\".new-a\"}\n");
+    run();
+
+    server.refuse_checkpoint(server.take_checkpoints().at(0).ticket, "the disk is full");
+
+    EXPECT_THAT(client.received(), HasSubstr(R"("text": "the disk is full", "closed": false)"));
+}
+
+TEST_F(ReportServerTest, WhoLeavesBeforeItsCheckpointIsSafeCostsNothing) {
+    RawClient client = connect_and_say("{\"type\":\"checkpoint\",\"path\":\".new-a\"}\n");
+    run();
+    const std::uint64_t ticket = server.take_checkpoints().at(0).ticket;
+
+    client.close();
+    run();
+
+    pollfd entry{server.fd(), POLLIN, 0};
+    EXPECT_EQ(::poll(&entry, 1, 0), 0);
+    EXPECT_EQ(server.connection_count(), 0U);
+    server.answer_checkpoint(ticket, "checkpoint_000001");
+}
+
+TEST_F(ReportServerTest, DrainingFindsACheckpointThatWasAskedForBeforeTheEnd) {
+    connect_and_say("{\"type\":\"checkpoint\",\"path\":\".new-a\"}\n" + report_of(5)).close();
+
+    events = server.drain(kMember);
+
+    EXPECT_EQ(server.take_checkpoints().size(), 1U);
+    EXPECT_EQ(reports().size(), 1U);
+}
+
 TEST_F(ReportServerTest, WhoIsNotExpectedIsTurnedAway) {
     RawClient other = connect();
     other.send("{\"type\":\"hello\",\"protocol\":1,\"trial\":\"00042\",\"attempt\":\"1.6\"}\n");
