@@ -6,7 +6,9 @@ import io
 import json
 import math
 import os
+import pathlib
 import queue
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,7 +20,15 @@ import muster
 from muster import _report
 
 PATIENCE = 30
-VARIABLES = ("MUSTER_SOCKET", "MUSTER_TRIAL_ID", "MUSTER_ATTEMPT", "MUSTER_MEMBER", "MUSTER_CONFIG")
+VARIABLES = (
+    "MUSTER_SOCKET",
+    "MUSTER_TRIAL_ID",
+    "MUSTER_ATTEMPT",
+    "MUSTER_MEMBER",
+    "MUSTER_CONFIG",
+    "MUSTER_CHECKPOINT",
+    "MUSTER_CHECKPOINT_DIR",
+)
 
 
 class Listener:
@@ -44,7 +54,10 @@ class Listener:
         return self.lines.get(timeout=PATIENCE)
 
     def stop(self):
-        self.process.stdin.write("stop\n")
+        self.obey("stop")
+
+    def obey(self, word):
+        self.process.stdin.write(f"{word}\n")
         self.process.stdin.flush()
 
     def end(self):
@@ -70,8 +83,11 @@ class UnderMuster(unittest.TestCase):
                 "MUSTER_SOCKET": self.listener.socket,
                 "MUSTER_TRIAL_ID": "00042",
                 "MUSTER_ATTEMPT": "1.7",
+                "MUSTER_CHECKPOINT_DIR": os.path.dirname(self.listener.socket) + "/checkpoints",
             }
         )
+        self.model = pathlib.Path(tempfile.mkdtemp()) / "model"
+        self.addCleanup(shutil.rmtree, self.model.parent)
 
     def test_reports_arrive_in_order(self):
         self.assertIs(muster.report(step=1, loss=0.25), True)
@@ -134,7 +150,7 @@ class UnderMuster(unittest.TestCase):
     def test_a_child_after_fork_reports_on_its_own_connection(self):
         muster.report(x=1)
         self.assertEqual(self.listener.next(), {"report": {"x": 1}})
-        with _report._connection._lock:
+        with _report.connection()._lock:
             child = os.fork()
             if child == 0:
                 good = muster.report(x=2, wait=True) == "continue"
@@ -168,6 +184,78 @@ class UnderMuster(unittest.TestCase):
         self.assertEqual(said.getvalue().count("cannot reach muster"), 1)
 
 
+    def make_model(self, path=None):
+        (path or self.model).mkdir()
+        ((path or self.model) / "weights").write_text("w")
+        ((path or self.model) / "best").symlink_to("weights")
+
+    def test_a_checkpoint_is_moved_and_safe(self):
+        muster.report(step=3, x=1)
+        self.listener.next()
+        self.make_model()
+
+        saved = muster.checkpoint(self.model, step=3)
+
+        self.assertEqual(saved, muster.checkpoint_dir() / "checkpoint_000001")
+        self.assertEqual((saved / "best").read_text(), "w")
+        self.assertFalse(self.model.exists())
+        self.assertEqual(self.listener.next(), {"checkpoint": 3})
+        self.assertEqual(os.listdir(muster.checkpoint_dir()), ["checkpoint_000001"])
+
+    @unittest.skipUnless(os.path.isdir("/dev/shm"), "needs another file system")
+    def test_a_checkpoint_from_another_file_system_is_copied_and_goes(self):
+        other = pathlib.Path(tempfile.mkdtemp(dir="/dev/shm"))
+        self.addCleanup(shutil.rmtree, other, True)
+        self.make_model(other / "model")
+
+        saved = muster.checkpoint(other / "model")
+
+        self.assertTrue((saved / "best").is_symlink())
+        self.assertEqual(os.listdir(other), [])
+
+    def test_what_is_not_kept_goes_back_to_where_it_was(self):
+        self.make_model()
+        self.listener.obey("refuse")
+        self.assertEqual(self.listener.next(), {"refuse": True})
+
+        with silent() as said:
+            self.assertIsNone(muster.checkpoint(self.model))
+
+        self.assertIn("the disk is full", said.getvalue())
+        self.assertEqual((self.model / "weights").read_text(), "w")
+        self.assertEqual(os.listdir(muster.checkpoint_dir()), [])
+
+    def test_a_checkpoint_is_a_directory(self):
+        with self.assertRaises(FileNotFoundError):
+            muster.checkpoint(self.model)
+        self.model.write_text("w")
+        with self.assertRaises(NotADirectoryError):
+            muster.checkpoint(self.model)
+
+    def test_a_warning_asks_for_a_checkpoint_until_one_is_saved(self):
+        self.assertIs(muster.should_checkpoint(), False)
+        self.assertIsNone(muster.time_left())
+        self.listener.obey("warn")
+        self.assertEqual(self.listener.next(), {"warn": True})
+
+        self.assertIs(muster.should_checkpoint(), True)
+        self.assertGreater(muster.time_left(), 60)
+        self.make_model()
+        self.assertIsNotNone(muster.checkpoint(self.model))
+        self.assertIs(muster.should_checkpoint(), False)
+
+    def test_muster_going_away_leaves_the_directory(self):
+        self.make_model()
+        self.listener.end()
+
+        with silent() as said:
+            self.assertIsNone(muster.checkpoint(self.model))
+
+        self.assertIn("cannot reach muster", said.getvalue())
+        self.assertTrue(self.model.exists())
+        shutil.rmtree(muster.checkpoint_dir().parent)
+
+
 class Alone(unittest.TestCase):
     def setUp(self):
         set_environment({})
@@ -181,6 +269,13 @@ class Alone(unittest.TestCase):
         self.assertIs(muster.is_active(), False)
         self.assertIsNone(muster.trial_id())
         self.assertIsNone(muster.trial_dir())
+        self.assertIsNone(muster.resume_dir())
+        self.assertIsNone(muster.checkpoint_dir())
+        self.assertIsNone(muster.time_left())
+        self.assertIs(muster.should_checkpoint(), False)
+        with tempfile.TemporaryDirectory() as directory:
+            self.assertIsNone(muster.checkpoint(directory))
+            self.assertTrue(os.path.isdir(directory))
         self.assertEqual(muster.config(), {})
         self.assertEqual(muster.get("lr", 0.5), 0.5)
         with self.assertRaisesRegex(KeyError, "give a default"):
@@ -234,7 +329,7 @@ def set_environment(values):
     for variable in VARIABLES:
         os.environ.pop(variable, None)
     os.environ.update(values)
-    _report._connection.after_fork()
+    _report.connection().after_fork()
 
 
 if __name__ == "__main__":

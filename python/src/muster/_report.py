@@ -23,6 +23,8 @@ MetricValue = Any
 
 _SEND_SECONDS = 60.0
 _ANSWER_SECONDS = 60.0
+# Until a checkpoint is safe: storage can be slow.
+_CHECKPOINT_SECONDS = 600.0
 
 
 @overload
@@ -64,12 +66,25 @@ def report(
         given[name] = _plain(value, name)
     if not given:
         raise ValueError("a report needs at least one metric")
-    return _connection.report(given, wait)
+    return connection().report(given, wait)
 
 
 def should_stop() -> bool:
     """Whether muster has asked this trial to end. Never waits."""
-    return _connection.should_stop()
+    return connection().should_stop()
+
+
+def time_left() -> Optional[float]:
+    """The seconds that this run still lasts, once muster has warned that it ends (`end.warning` in
+    the spec); None before. Never waits."""
+    end = connection().end()
+    return None if end is None else max(0.0, end - time.monotonic())
+
+
+def should_checkpoint() -> bool:
+    """Whether to save a checkpoint now: muster has warned that the run ends, and none was saved
+    since. Never waits."""
+    return connection().should_checkpoint()
 
 
 def _plain(value: Any, name: str) -> Any:
@@ -103,7 +118,9 @@ def _plain(value: Any, name: str) -> Any:
     )
 
 
-class _Connection:
+class Connection:
+    """To muster. Most of it is used through the one that connection() returns."""
+
     def __init__(self) -> None:
         self._reset()
 
@@ -116,6 +133,9 @@ class _Connection:
         self._lines = 0
         self._answer: Optional[Dict[str, Any]] = None
         self._stop = False
+        # When the time ends, by the monotonic clock.
+        self._end: Optional[float] = None
+        self._wants_checkpoint = False
         self._turned_away = False
         self._problem = ""
 
@@ -138,18 +158,58 @@ class _Connection:
             if not wait:
                 self._read_now()
                 return handed_over
-            answer = self._await_answer() if handed_over else None
+            answer = self._await_answer(_ANSWER_SECONDS) if handed_over else None
             decided = answer is not None and answer.get("decision") == "stop"
             return "stop" if decided or self._stop else "continue"
 
     def should_stop(self) -> bool:
         with self._lock:
-            if self._connect():
-                self._read_now()
+            self._look()
             return self._stop
 
-    def _note(self, problem: str) -> None:
+    def end(self) -> Optional[float]:
+        with self._lock:
+            self._look()
+            return self._end
+
+    def should_checkpoint(self) -> bool:
+        with self._lock:
+            self._look()
+            return self._wants_checkpoint
+
+    def checkpoint_saved(self) -> None:
+        with self._lock:
+            self._wants_checkpoint = False
+
+    def settle(self) -> None:
+        """Waits until what was reported so far has been taken in on this node."""
+        with self._lock:
+            if self._socket is not None and self._send(b'{"type": "config"}\n'):
+                self._await_answer(_ANSWER_SECONDS)
+
+    def keep(self, fresh: str, step: Optional[float]) -> Optional[str]:
+        """Asks muster to keep the directory `fresh` of checkpoint_dir() and waits until it is safe.
+        The name that it has then; None when it is not kept."""
+        message: Dict[str, Any] = {"type": "checkpoint", "path": fresh}
+        if step is not None:
+            message["step"] = step
+        with self._lock:
+            if not self._deliver(json.dumps(message).encode() + b"\n"):
+                return None
+            answer = self._await_answer(_CHECKPOINT_SECONDS)
+            name = answer.get("name") if answer else None
+            return name if isinstance(name, str) else None
+
+    def close(self) -> None:
+        with self._lock:
+            self._close()
+
+    def note(self, problem: str) -> None:
         """Each problem is printed once while it lasts."""
+        with self._lock:
+            self._note(problem)
+
+    def _note(self, problem: str) -> None:
         if problem != self._problem:
             print(f"muster: {problem}", file=sys.stderr)
         self._problem = problem
@@ -188,6 +248,10 @@ class _Connection:
             hello["member"] = int(member)
         return self._send(json.dumps(hello).encode() + b"\n")
 
+    def _look(self) -> None:
+        if self._connect():
+            self._read_now()
+
     def _deliver(self, line: bytes) -> bool:
         """Sends the line; on a new connection when the one there turns out to be closed."""
         for _ in range(2):
@@ -223,9 +287,9 @@ class _Connection:
                 return False
         return True
 
-    def _await_answer(self) -> Optional[Dict[str, Any]]:
+    def _await_answer(self, patience: float) -> Optional[Dict[str, Any]]:
         self._answer = None
-        deadline = time.monotonic() + _ANSWER_SECONDS
+        deadline = time.monotonic() + patience
         while self._socket is not None and self._answer is None:
             if not _ready(self._socket, select.POLLIN, deadline):
                 self._close()
@@ -260,6 +324,9 @@ class _Connection:
             kind = message.get("type")
             if kind == "stop":
                 self._stop = True
+            elif kind == "warning":
+                self._end = time.monotonic() + float(message.get("seconds") or 0)
+                self._wants_checkpoint = True
             elif kind == "error":
                 self._note(f"refused: {message.get('text')}")
                 self._turned_away = self._turned_away or bool(message.get("closed"))
@@ -273,5 +340,10 @@ def _ready(connection: socket.socket, what: int, deadline: float) -> bool:
     return bool(poll.poll(max(0.0, deadline - time.monotonic()) * 1000))
 
 
-_connection = _Connection()
+def connection() -> Connection:
+    """The process's own."""
+    return _connection
+
+
+_connection = Connection()
 os.register_at_fork(after_in_child=_connection.after_fork)

@@ -26,9 +26,16 @@ def trial_dir() -> Optional[Path]:
     return _path("MUSTER_TRIAL_DIR")
 
 
-def checkpoint_dir() -> Optional[Path]:
-    """The checkpoint to resume from; None when there is none."""
+def resume_dir() -> Optional[Path]:
+    """The checkpoint to resume from, a directory; None when there is none: begin from nothing. Read
+    it at the start, for it is removed once there are enough newer ones."""
     return _path("MUSTER_CHECKPOINT")
+
+
+def checkpoint_dir() -> Optional[Path]:
+    """Where this trial's checkpoints lie; None when not under muster. What is written to a directory
+    of its own in here need not be copied for checkpoint(). It may have to be made."""
+    return _path("MUSTER_CHECKPOINT_DIR")
 
 
 def _path(variable: str) -> Optional[Path]:
