@@ -98,6 +98,7 @@ constexpr std::array kRemoved = {
     Rule{"MUSTER_HOSTFILE", kOuter},
     Rule{kOwnVariables, kOwn},
     Rule{"MUSTER_LAUNCH_TOKEN", kOwn},
+    Rule{"MUSTER_MAX_REQUEUES", kOwn},
     Rule{"MUSTER_TERMINAL", kOwn},
 };
 
