@@ -66,6 +66,20 @@ void create_trial(HeadState& head, const Config& config, TimePoint now) {
     );
 }
 
+bool end_if_budget_is_spent(HeadState& head, TimePoint now) {
+    const std::optional<Duration>& budget = head.spec.time_budget;
+    if (!budget || now.since_start < *budget) {
+        return false;
+    }
+    end_run(
+        head,
+        {RunEnd::TimeBudget, fmt::format("time_budget of {} is spent", format_duration(*budget))},
+        StopKind::Graceful,
+        now
+    );
+    return true;
+}
+
 /// Nothing is active, nothing waits, and no other config will come.
 bool all_done(const HeadState& head) {
     return head.exhausted && !head.ask_open && head.queue.waiting() == 0;
@@ -135,6 +149,9 @@ void begin_if_ready(HeadState& head, TimePoint now) {
     }
     if (const std::optional<Error> infeasible = first_infeasible(head)) {
         end_run(head, {RunEnd::Infeasible, infeasible->message}, StopKind::Kill, now);
+        return;
+    }
+    if (end_if_budget_is_spent(head, now)) {
         return;
     }
     head.phase = RunPhase::Going;
@@ -223,15 +240,8 @@ void on_cancel(HeadState& head, const CancelRequested& cancel, TimePoint now) {
 }
 
 void on_tick(HeadState& head, TimePoint now) {
-    if (head.spec.time_budget && head.phase == RunPhase::Going &&
-        now.since_start >= *head.spec.time_budget) {
-        end_run(
-            head,
-            {RunEnd::TimeBudget,
-             fmt::format("time_budget of {} is spent", format_duration(*head.spec.time_budget))},
-            StopKind::Graceful,
-            now
-        );
+    if (head.phase == RunPhase::Going) {
+        end_if_budget_is_spent(head, now);
     }
     stop_by_time_total(head, now);
     lose_silent_nodes(head, now);
