@@ -49,18 +49,26 @@ void Watch::violate(std::string_view sentence, const std::string& what) {
     }
 }
 
-void Watch::run_begins(const std::vector<Fact>& kept) {
+void Watch::run_begins(const std::vector<Fact>& kept, TimePoint now) {
+    run_began_ = now;
     attempts_.clear();
     waiting_since_.clear();
     stopping_since_.clear();
     node_losses_.clear();
     results_.clear();
+    completed_.clear();
+    incarnations_.clear();
+    failed_in_a_row_.clear();
+    aside_.clear();
     std::set<std::pair<TrialId, TrialState>> ended;
     std::map<TrialId, const Config*> created;
     std::set<std::uint32_t> epochs;
     for (const Fact& fact : kept) {
         if (const auto* end = std::get_if<TrialEnded>(&fact)) {
             ended.insert({end->trial, end->state});
+            if (end->state == TrialState::Completed) {
+                completed_.insert(end->trial);
+            }
         } else if (const auto* creation = std::get_if<TrialCreated>(&fact)) {
             created[creation->trial] = &creation->config;
         } else if (const auto* report = std::get_if<ResultReported>(&fact)) {
@@ -111,11 +119,17 @@ void Watch::run_begins(const std::vector<Fact>& kept) {
 
 void Watch::node_gone(NodeId node) {
     ++node_losses_[node];
+    failed_in_a_row_.erase(node);
+    aside_.erase(node);
 }
 
-void Watch::head_stepped(const Head& head, const Event& event, const Step& step) {
+void Watch::head_stepped(const Head& head, const Event& event, const Step& step, TimePoint now) {
+    now_ = now;
     const auto* said = std::get_if<AgentSaid>(&event);
     const MemberKey* key = said == nullptr ? nullptr : key_of(said->message);
+    if (said != nullptr && std::holds_alternative<Hello>(said->message)) {
+        check_hello(said->node, std::get<Hello>(said->message), step);
+    }
     if (key != nullptr) {
         const auto attempt = attempts_.find(key->attempt);
         if (attempt == attempts_.end()) {
@@ -137,6 +151,38 @@ void Watch::head_stepped(const Head& head, const Event& event, const Step& step)
         take_command(command);
     }
     check_attempts(head);
+    check_set_aside(head);
+}
+
+void Watch::check_hello(NodeId node, const Hello& hello, const Step& step) {
+    const auto [known, is_first] = incarnations_.emplace(node, hello.incarnation);
+    const bool is_news = is_first || hello.incarnation > known->second;
+    known->second = std::max(known->second, hello.incarnation);
+    if (!is_news && (!step.facts.empty() || !step.commands.empty())) {
+        violate(
+            "A node is taken in once with each incarnation, and never with an older one.",
+            fmt::format("node {} was, with {} again", node.value, hello.incarnation)
+        );
+    }
+}
+
+/// A part of the head's rule: what it leaves out is a matter of judgement.
+void Watch::check_set_aside(const Head& head) {
+    constexpr std::size_t kLeastTrials = 3;
+    // Once the run is about to end the head judges no node any more, nor hears of new ones.
+    if (!head.is_going()) {
+        return;
+    }
+    for (const NodeId node : head.cluster().nodes()) {
+        if (!head.cluster().is_set_aside(node)) {
+            aside_.erase(node);
+        } else if (aside_.insert(node).second && failed_in_a_row_[node].size() < kLeastTrials) {
+            violate(
+                "A node is set aside only when at least three trials failed there in a row.",
+                fmt::format("on node {} {} did", node.value, failed_in_a_row_[node].size())
+            );
+        }
+    }
 }
 
 void Watch::check_report_kept(const Reported& reported, const Step& step) {
@@ -158,27 +204,72 @@ void Watch::check_report_kept(const Reported& reported, const Step& step) {
 void Watch::take_fact(const Fact& fact) {
     std::visit(
         Overloaded{
-            [&](const AttemptStarted& started) {
-                Attempt attempt{started.trial, {}, {}, 0};
-                for (const BundlePlacement& bundle : started.placement.bundles) {
-                    attempt.node_losses.push_back(node_losses_[bundle.node]);
-                }
-                if (!attempts_.emplace(started.attempt, std::move(attempt)).second) {
-                    violate(
-                        "An attempt starts once.",
-                        fmt::format("{} started again", to_string(started.attempt))
-                    );
-                }
-            },
-            [&](const AttemptEnded& ended) { attempts_.erase(ended.attempt); },
+            [&](const AttemptStarted& started) { start_attempt(started); },
+            [&](const AttemptEnded& ended) { end_attempt(ended); },
             [&](const ResultReported& reported) {
                 results_[reported.trial] += reported.overrun ? 0U : 1U;
+                const auto attempt = attempts_.find(reported.attempt);
+                if (attempt != attempts_.end() && !reported.overrun) {
+                    failed_in_a_row_.erase(attempt->second.node);
+                }
             },
-            [&](const TrialEnded& ended) { ended_[ended.trial] = ended.state; },
+            [&](const TrialEnded& ended) {
+                ended_[ended.trial] = ended.state;
+                if (ended.state == TrialState::Completed) {
+                    completed_.insert(ended.trial);
+                }
+            },
             // Of what else is kept nothing needs to be known here.
             [](const auto&) {}},
         fact
     );
+}
+
+void Watch::start_attempt(const AttemptStarted& started) {
+    Attempt attempt{started.trial, {}, {}, 0, started.placement.bundles.front().node};
+    for (const BundlePlacement& bundle : started.placement.bundles) {
+        attempt.node_losses.push_back(node_losses_[bundle.node]);
+    }
+    if (!attempts_.emplace(started.attempt, std::move(attempt)).second) {
+        violate(
+            "An attempt starts once.", fmt::format("{} started again", to_string(started.attempt))
+        );
+    }
+    to_retry_.erase(started.trial);
+    if (spec_.time_budget && now_.since_start > *spec_.time_budget) {
+        violate(
+            "Nothing starts once the time budget is spent.",
+            fmt::format("trial {} does", to_string(started.trial))
+        );
+    }
+    if (completed_.count(started.trial) != 0) {
+        violate(
+            "What has completed never runs again.",
+            fmt::format("trial {} does", to_string(started.trial))
+        );
+    }
+}
+
+void Watch::end_attempt(const AttemptEnded& ended) {
+    const auto attempt = attempts_.find(ended.attempt);
+    if (attempt == attempts_.end()) {
+        return;
+    }
+    const NodeId node = attempt->second.node;
+    const bool went_well = ended.outcome.cause == EndCause::TimeLimit ||
+                           (ended.outcome.cause == EndCause::Exited && ended.outcome.code == 0);
+    if (ended.is_failure) {
+        failed_in_a_row_[node].insert(ended.trial);
+    } else if (went_well) {
+        failed_in_a_row_.erase(node);
+    }
+    if (ended.is_failure && ended.outcome.cause == EndCause::Lost) {
+        violate(
+            "That a node is lost is never its trials' failure.",
+            fmt::format("trial {} failed so", to_string(ended.trial))
+        );
+    }
+    attempts_.erase(attempt);
 }
 
 void Watch::take_command(const Command& command) {
@@ -269,10 +360,24 @@ void Watch::check_now(const Head& head, const std::vector<CountedNode>& nodes, T
     if (violation_) {
         return;
     }
+    check_budget(now);
     check_promises(head);
     check_active(head, now);
-    check_members(head, nodes, now);
+    check_members(head, nodes);
     check_waiting(head, now);
+}
+
+void Watch::check_budget(TimePoint now) {
+    if (!spec_.time_budget) {
+        return;
+    }
+    const TimePoint spent{std::max(*spec_.time_budget, run_began_.since_start + start_timeout_)};
+    if (now - spent > 2 * spec_.trial.grace + kSlack + silence_) {
+        violate(
+            "The run ends when the time budget is spent.",
+            fmt::format("{} later it has not", format_duration(now - spent))
+        );
+    }
 }
 
 void Watch::check_active(const Head& head, TimePoint now) {
@@ -321,7 +426,7 @@ void Watch::check_active(const Head& head, TimePoint now) {
 
 void Watch::check_stopping(TrialId id, TimePoint now) {
     const TimePoint since = stopping_since_.emplace(id, now).first->second;
-    if (now - since > 2 * spec_.trial.grace + kSlack + lease_) {
+    if (now - since > 2 * spec_.trial.grace + kSlack + silence_) {
         violate(
             "What is asked to end ends within its grace.",
             fmt::format("trial {} has not, {} later", to_string(id), format_duration(now - since))
@@ -329,7 +434,7 @@ void Watch::check_stopping(TrialId id, TimePoint now) {
     }
 }
 
-void Watch::check_members(const Head& head, const std::vector<CountedNode>& nodes, TimePoint now) {
+void Watch::check_members(const Head& head, const std::vector<CountedNode>& nodes) {
     for (const CountedNode& node : nodes) {
         for (const auto& [key, member] : node.node->members()) {
             const RunningAttempt* running = running_of(head, key.trial);
@@ -346,7 +451,7 @@ void Watch::check_members(const Head& head, const std::vector<CountedNode>& node
                 );
             }
             const std::optional<Duration> limit = spec_.trial.time_limit;
-            if (limit && now - member.launched > *limit + kKillSlack) {
+            if (limit && node.now - member.launched > *limit + kKillSlack) {
                 violate(
                     "No attempt runs longer than its time limit.",
                     fmt::format("trial {} does", to_string(key.trial))

@@ -32,6 +32,8 @@ struct RunningAttempt;
 struct CountedNode {
     NodeId id;
     const SimulatedNode* node = nullptr;
+    /// By the node's own clock.
+    TimePoint now;
 };
 
 /// How a trial must end.
@@ -48,31 +50,43 @@ enum class ExpectedEnd {
 /// Watches one experiment through all its runs.
 class Watch {
   public:
-    /// `lease` is how long the head may take to know that a node is lost.
-    Watch(const ExperimentSpec& spec, Duration lease) : spec_(spec), lease_(lease) {}
+    /// `silence` is how long the head may take to know that a node does not hear it,
+    /// `start_timeout` is RunOptions's.
+    Watch(const ExperimentSpec& spec, Duration silence, Duration start_timeout)
+        : spec_(spec),
+          silence_(silence),
+          start_timeout_(start_timeout) {}
 
     // What happens, in order.
 
     /// A new head has taken in `kept` and begins; whatever the one before it knew is gone.
-    void run_begins(const std::vector<Fact>& kept);
+    void run_begins(const std::vector<Fact>& kept, TimePoint now);
     /// The node is reported lost to the head, or comes back before it was.
     void node_gone(NodeId node);
     /// The end of an attempt is about to reach the head; its process made so many reports.
     void reports_made(AttemptId attempt, std::uint64_t made);
     /// The head has taken in `event` and answered `step`.
-    void head_stepped(const Head& head, const Event& event, const Step& step);
+    void head_stepped(const Head& head, const Event& event, const Step& step, TimePoint now);
     void carried_out(const Command& command);
     /// Something outside made an attempt of this trial fail.
     void trial_crashed(TrialId trial) { crashed_.insert(trial); }
+    /// An attempt of this trial is on a node where everything fails.
+    void fails_by_its_node(TrialId trial) { on_bad_node_.insert(trial); }
+
+    /// All trials have ended; those that failed are to run again.
+    void failed_run_again(const Head& head);
+    /// They need not any more.
+    void failed_stay() { to_retry_.clear(); }
 
     // What must hold.
 
     void check_now(const Head& head, const std::vector<CountedNode>& nodes, TimePoint now);
     /// A new head that takes in all facts knows what the old one did.
     void check_facts(const Head& head, const Head& restored);
-    /// The experiment has ended; `configs` are what an undisturbed run would try.
+    /// The experiment has ended so; `configs` are what an undisturbed run would try.
     void check_end(
         const Head& head,
+        RunEnd end,
         const std::vector<Fact>& facts,
         const std::vector<Config>& configs,
         const std::vector<ExpectedEnd>& expected
@@ -90,25 +104,38 @@ class Watch {
         std::vector<std::uint32_t> node_losses;
         std::vector<std::uint32_t> told_cores;
         std::uint64_t reports = 0;
+        NodeId node;
     };
+
+    void start_attempt(const AttemptStarted& started);
+    void end_attempt(const AttemptEnded& ended);
 
     void take_fact(const Fact& fact);
     void take_command(const Command& command);
     void check_report_kept(const Reported& reported, const Step& step);
+    void check_hello(NodeId node, const Hello& hello, const Step& step);
+    void check_set_aside(const Head& head);
     void check_attempts(const Head& head);
     void check_promises(const Head& head);
     void check_active(const Head& head, TimePoint now);
     void check_stopping(TrialId id, TimePoint now);
-    void check_members(const Head& head, const std::vector<CountedNode>& nodes, TimePoint now);
+    void check_members(const Head& head, const std::vector<CountedNode>& nodes);
     void check_waiting(const Head& head, TimePoint now);
     void check_reason(const Head& head, TimePoint now);
-    void check_trial_end(TrialId id, TrialState state, ExpectedEnd expected);
+    void check_budget(TimePoint now);
+    void check_configs(const Head& head, RunEnd end, const std::vector<Config>& configs);
+    void check_trial_end(TrialId id, TrialState state, RunEnd end, ExpectedEnd expected);
+    void check_ends(const std::vector<Fact>& facts);
     /// Whether the node of this bundle is up and was never gone since the attempt started.
     bool is_there(const Head& head, const RunningAttempt& running, std::size_t bundle) const;
 
     const ExperimentSpec& spec_;
-    Duration lease_;
+    Duration silence_;
+    Duration start_timeout_;
     std::optional<std::string> violation_;
+    /// When the present run began, and the present step is taken, by the head's clock.
+    TimePoint run_began_;
+    TimePoint now_;
     std::map<NodeId, std::uint32_t> node_losses_;
     std::map<AttemptId, Attempt> attempts_;
     std::map<TrialId, TimePoint> waiting_since_;
@@ -120,7 +147,17 @@ class Watch {
     std::map<TrialId, Config> started_;
     std::set<std::uint32_t> epochs_used_;
     std::map<TrialId, std::uint64_t> results_;
+    std::set<TrialId> completed_;
     std::set<TrialId> crashed_;
+    std::set<TrialId> on_bad_node_;
+    /// Failed ones run again; these have not yet.
+    bool is_retry_ = false;
+    std::set<TrialId> to_retry_;
+    /// The newest incarnation that each node came with, in this run.
+    std::map<NodeId, std::uint32_t> incarnations_;
+    /// Trials that failed on each node since something worked there.
+    std::map<NodeId, std::set<TrialId>> failed_in_a_row_;
+    std::set<NodeId> aside_;
     std::uint32_t explained_ = 0;
 };
 

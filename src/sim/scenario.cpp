@@ -174,6 +174,9 @@ ExperimentSpec random_spec(Dice& dice) {
     spec.starvation_bound = dice.between(seconds{5}, seconds{60});
     spec.failures.max_failures = dice.between(-1, 2);
     spec.failures.fail_fast = dice.chance(0.05);
+    if (dice.chance(0.05)) {
+        spec.time_budget = dice.between(seconds{5}, seconds{120});
+    }
     if (dice.chance(0.4)) {
         spec.trial.time_limit = seconds{45};
     }
@@ -272,29 +275,37 @@ TrialModel model_of(std::vector<Behaviour> behaviours) {
     };
 }
 
-std::vector<Fault> random_faults(Dice& dice, std::size_t trials) {
+std::vector<Fault> random_faults(Dice& dice, const ExperimentSpec& spec) {
     std::vector<Fault> faults;
     if (dice.chance(0.3)) {
         return faults;
     }
     const std::int64_t count = dice.chance(0.3) ? dice.between(6, 20) : dice.between(1, 5);
-    const auto events = static_cast<std::int64_t>(trials * 10);
+    const std::int64_t events = spec.num_samples * 10;
     for (std::int64_t i = 0; i < count; ++i) {
-        const auto kind = dice.one_of<FaultKind>(
+        auto kind = dice.one_of<FaultKind>(
             {FaultKind::NodeDies,
              FaultKind::NodeDies,
              FaultKind::NodeCutOff,
              FaultKind::NodeCutOff,
              FaultKind::NodeIsSlow,
+             FaultKind::NodeBreaks,
+             FaultKind::NodeGoesBad,
              FaultKind::HeadDies,
              FaultKind::HeadDies,
              FaultKind::HeadDies,
+             FaultKind::HeadStalls,
              FaultKind::RunCancelled,
              FaultKind::RunInterrupted,
              FaultKind::TrialCrashes,
              FaultKind::EndComesLate,
-             FaultKind::EndComesLate}
+             FaultKind::EndComesLate,
+             FaultKind::HelloComesLate}
         );
+        if (kind == FaultKind::NodeGoesBad && spec.failures.max_failures < 0) {
+            // The last node would fail for ever.
+            kind = FaultKind::NodeIsSlow;
+        }
         faults.push_back({kind, static_cast<std::uint64_t>(dice.between(1, events))});
     }
     std::sort(faults.begin(), faults.end(), [](const Fault& left, const Fault& right) {
@@ -305,12 +316,12 @@ std::vector<Fault> random_faults(Dice& dice, std::size_t trials) {
 
 /// Losses that only leases tell of, in place of those that are told at once.
 void add_leases(Dice& dice, Scenario& scenario) {
-    using std::chrono::seconds;
     scenario.options.lease = dice.between(seconds{8}, seconds{60});
     scenario.lease = scenario.options.lease * 3 / 4;
+    scenario.rejoin = scenario.options.lease * dice.between(1, 4);
     for (Fault& fault : scenario.faults) {
         if (fault.kind == FaultKind::NodeCutOff) {
-            fault.kind = dice.chance(0.8) ? FaultKind::LinkCut : FaultKind::NodeBreaks;
+            fault.kind = dice.chance(0.6) ? FaultKind::LinkCut : FaultKind::NodeStalls;
         } else if (fault.kind == FaultKind::NodeDies && dice.chance(0.5)) {
             fault.kind = FaultKind::NodeFallsSilent;
         }
@@ -351,11 +362,14 @@ Scenario random_scenario(std::uint64_t seed) {
     scenario.searcher_delay = dice.one_of<DurationRange>(
         {{Duration{0}, Duration{0}}, {thinking, thinking}, {Duration{0}, seconds{5}}}
     );
-    scenario.process_delay = {milliseconds{1}, milliseconds{5}};
+    // A kill that takes longer than messages do shows who counts on it too early.
+    scenario.process_delay = {milliseconds{1}, milliseconds{dice.chance(0.7) ? 5 : 800}};
     scenario.node_start = {milliseconds{0}, seconds{1}};
-    scenario.faults = random_faults(dice, trials);
+    scenario.faults = random_faults(dice, scenario.spec);
     scenario.bound = std::chrono::hours{8};
-    if (dice.chance(0.5)) {
+    scenario.retry_failed = dice.chance(0.2);
+    // Where one process is all there is, nobody has a lease.
+    if (dice.chance(0.9)) {
         add_leases(dice, scenario);
     }
     return scenario;

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "muster/experiment.hpp"
@@ -28,15 +29,21 @@ enum class FaultKind {
     /// A node dies, and nobody says so: its lease tells. It comes back later, perhaps before that.
     /// Only with leases, as the next two.
     NodeFallsSilent,
-    /// Nothing gets through between a node and the head for a while, perhaps for longer than both
-    /// leases; what was on its way comes late.
+    /// Nothing gets through between a node and the head for a while, one way or both, perhaps for
+    /// longer than both leases; what was on its way comes late, or never.
     LinkCut,
+    /// A node stands still for a while with all that runs on it.
+    NodeStalls,
     /// A node can't run trials any more, says so, and comes back later.
     NodeBreaks,
+    /// Whatever starts on a node fails from now on.
+    NodeGoesBad,
     /// A node's messages take up to seconds for a while.
     NodeIsSlow,
     /// The head dies; a new one continues from what is on disk.
     HeadDies,
+    /// The head stands still for a while, and so does its clock.
+    HeadStalls,
     /// A person cancels the run, with grace or without; it is continued later.
     RunCancelled,
     /// The wall time ends, likewise.
@@ -45,6 +52,8 @@ enum class FaultKind {
     TrialCrashes,
     /// The end of an attempt is told again, long after, while its trial runs in another.
     EndComesLate,
+    /// The Hello with which a node came once is told again.
+    HelloComesLate,
 };
 
 /// Strikes after so many events of the simulation.
@@ -62,9 +71,14 @@ struct Scenario {
     /// The agents' share of options.lease, as the runtime gives it; 0 is no lease. A trial that
     /// runs in two places at once is then a broken promise.
     Duration lease{0};
+    /// The agents' patience with a head that does not answer their Hello.
+    Duration rejoin = std::chrono::minutes{10};
     TrialModel model;
+    /// A node on which everything fails, in a cluster that can do without it: the trials that fail
+    /// there run again elsewhere.
+    std::optional<NodeId> bad_node;
     std::uint32_t reports_per_second = 1000;
-    /// Of a message; messages of one sender to one receiver keep their order.
+    /// Of a message; those of one sender, receiver and lane keep their order.
     DurationRange message_delay;
     /// Of one flush of the journal.
     DurationRange disk_delay;
@@ -75,6 +89,8 @@ struct Scenario {
     /// From the begin of a run until a node's agent says Hello.
     DurationRange node_start;
     std::vector<Fault> faults;
+    /// Once all trials have ended, those that failed run again, once.
+    bool retry_failed = false;
     /// The searcher gives no more configs than these.
     std::uint64_t most_trials = std::numeric_limits<std::uint64_t>::max();
     /// Virtual time after which an experiment that has not ended never will.

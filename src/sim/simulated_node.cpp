@@ -38,6 +38,14 @@ TimePoint next_of(const SimulatedMember& member) {
     return next;
 }
 
+/// How everything fares on a bad node.
+TrialScript failing_script() {
+    TrialScript script;
+    script.duration = milliseconds{300};
+    script.failure = Outcome{EndCause::Exited, 1, "no such device"};
+    return script;
+}
+
 }  // namespace
 
 SimulatedNode::SimulatedNode(
@@ -81,6 +89,12 @@ void SimulatedNode::head_lost(const TrialModel& model, TimePoint now) {
 void SimulatedNode::break_down(const TrialModel& model, TimePoint now) {
     if (is_up()) {
         tell_agent(NodeBroken{"its disk is gone"}, model, now);
+    }
+}
+
+void SimulatedNode::stood_still(Duration gap, const TrialModel& model, TimePoint now) {
+    if (is_up()) {
+        tell_agent(StoodStill{gap}, model, now);
     }
 }
 
@@ -150,7 +164,7 @@ void SimulatedNode::carry_out(const AgentCommand& command, const TrialModel& mod
 
 void SimulatedNode::launch(const LaunchPlan& plan, const TrialModel& model, TimePoint now) {
     SimulatedMember& member = members_[plan.key];
-    member.script = model(plan);
+    member.script = is_bad_ ? failing_script() : model(plan);
     member.grace = plan.grace;
     member.launched = now;
     member.next = kNever;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // simulated_node - one node: the real Agent, with simulated members in place of processes. It is
-// driven in virtual time: whoever holds it calls wake() at next_wake() and passes messages on.
+// driven in virtual time, its own: whoever holds it calls wake() at next_wake() and passes messages
+// on.
 
 #pragma once
 
@@ -54,6 +55,11 @@ class SimulatedNode {
     void head_lost(const TrialModel& model, TimePoint now);
     /// It can't run trials any more.
     void break_down(const TrialModel& model, TimePoint now);
+    /// It stood still for so long, and its clock with it.
+    void stood_still(Duration gap, const TrialModel& model, TimePoint now);
+    /// What is launched from now on fails, in this life of the node and in every other.
+    void go_bad() { is_bad_ = true; }
+    bool is_bad() const { return is_bad_; }
     /// Does whatever is due. `now` is next_wake().
     void wake(const TrialModel& model, TimePoint now);
     /// When wake() is next needed; kNever when nothing is awaited.
@@ -91,6 +97,7 @@ class SimulatedNode {
     AgentOptions options_;
     DurationRange process_delay_;
     RandomStream random_;
+    bool is_bad_ = false;
     std::optional<Agent> agent_;
     std::uint32_t incarnation_ = 0;
     std::map<MemberKey, SimulatedMember> members_;

@@ -15,7 +15,7 @@
 namespace muster {
 namespace {
 
-constexpr std::size_t kLogLength = 30;
+constexpr std::size_t kLogLength = 3000;
 constexpr std::uint32_t kMostRuns = 200;
 constexpr std::uint64_t kMostEvents = 3'000'000;
 
@@ -24,13 +24,20 @@ bool is_later(const QueuedEvent& left, const QueuedEvent& right) {
     return std::pair(left.at, left.sequence) > std::pair(right.at, right.sequence);
 }
 
+/// After this the head knows that a node does not hear it: by silence, or since an agent that never
+/// got its Setup has left.
+Duration longest_silence(const Scenario& scenario) {
+    const bool has_lease = scenario.lease > Duration{0};
+    return scenario.options.lease + (has_lease ? scenario.rejoin : Duration{0});
+}
+
 }  // namespace
 
 Simulation::State::State(Scenario what)
     : scenario(std::move(what)),
       watched(!scenario.expected.empty()),
       random(RandomStream::derive(scenario.seed, "simulation")),
-      watch(scenario.spec, scenario.options.lease) {
+      watch(scenario.spec, longest_silence(scenario), scenario.options.start_timeout) {
     for (std::size_t index = 0; index < scenario.nodes.size(); ++index) {
         places.emplace_back(SimulatedNode(
             scenario.nodes[index],
@@ -38,6 +45,7 @@ Simulation::State::State(Scenario what)
              .socket_path = "/run/muster/socket",
              .heartbeat = scenario.options.lease / 12,
              .lease = scenario.lease,
+             .rejoin = scenario.rejoin,
              .reports_per_second = scenario.reports_per_second},
             scenario.process_delay,
             RandomStream::derive(scenario.seed, "node", index)
@@ -68,6 +76,10 @@ void Simulation::State::run_one() {
     QueuedEvent item = std::move(heap.back());
     heap.pop_back();
     now = item.at;
+    if (const TimePoint until = held_up_until(item.event); until > now) {
+        push(until, std::move(item.event));
+        return;
+    }
     ++result.events;
     if (scenario.keep_log) {
         remember(to_text(item.event));
@@ -81,17 +93,17 @@ void Simulation::State::check_promises() {
     // Between two steps of the head only time goes on.
     const bool is_due = head_stepped || result.events % 16 == 0;
     head_stepped = false;
-    if (!watched || !side || !is_due) {
+    if (!watched || !side || !is_due || head_stands_still()) {
         return;
     }
     std::vector<CountedNode> nodes;
     for (const auto& [id, life] : side->counted) {
         const NodeSide& which = place(id);
         if (which.life == life && which.node.is_up()) {
-            nodes.push_back({id, &which.node});
+            nodes.push_back({id, &which.node, node_now(which)});
         }
     }
-    watch.check_now(side->head, nodes, now);
+    watch.check_now(side->head, nodes, head_now());
 }
 
 void Simulation::State::fail_if_stuck() {

@@ -46,6 +46,8 @@ struct SimulationResult {
     /// Runs that it took: one, and one more for each time that the head was replaced.
     std::uint32_t runs = 0;
     TimePoint end;
+    /// How often each kind of fault found something to strike.
+    std::map<FaultKind, std::uint32_t> struck;
     /// How the last run ended.
     std::optional<Leave> leave;
     /// Every fact of every head, whether or not it reached the disk.

@@ -106,6 +106,10 @@ std::string to_text(const SimulationEvent& event) {
                 return fmt::format("searcher: {} configs", answer.suggestion.configs.size());
             },
             [](const NodeStarts& start) { return fmt::format("n{} starts", start.node.value); },
+            [](const NodeGoesOn& node) {
+                return fmt::format("n{} goes on, {} later", node.node.value, seconds(node.gap));
+            },
+            [](const FenceChecked&) { return std::string("a look at what runs twice"); },
             [](const HeadLossNoticed& loss) {
                 return fmt::format(
                     "n{} (life {}) notices that the head is gone", loss.node.value, loss.life

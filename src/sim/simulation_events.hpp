@@ -28,15 +28,17 @@ struct FrameToHead {
     std::string bytes;
 };
 
-/// The node's next_wake().
+/// The node's next_wake(). `at` is when, even if something holds it up.
 struct NodeWakes {
     NodeId node;
     std::uint32_t life = 0;
+    TimePoint at;
 };
 
-/// The head's next_deadline().
+/// The head's next_deadline(), likewise.
 struct HeadWakes {
     std::uint32_t run = 0;
+    TimePoint at;
 };
 
 struct FlushEnds {
@@ -51,6 +53,18 @@ struct SearcherAnswers {
 struct NodeStarts {
     NodeId node;
     std::uint32_t run = 0;
+};
+
+/// The node has stood still for so long.
+struct NodeGoesOn {
+    NodeId node;
+    std::uint32_t life = 0;
+    Duration gap{0};
+};
+
+/// What had to be gone from the node by now is.
+struct FenceChecked {
+    NodeId node;
 };
 
 /// The node's agent notices that its head is gone.
@@ -75,6 +89,8 @@ using SimulationEvent = std::variant<
     FlushEnds,
     SearcherAnswers,
     NodeStarts,
+    NodeGoesOn,
+    FenceChecked,
     HeadLossNoticed,
     NodeLossNoticed,
     RunBegins>;

@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/check.hpp"
 #include "base/overloaded.hpp"
+#include "placement/cluster.hpp"
 #include "sim/simulation_state.hpp"
 #include "wire/codec.hpp"
 
@@ -18,6 +21,14 @@ using std::chrono::milliseconds;
 
 /// Everything but what is sent to a node is one receiver.
 constexpr std::int64_t kNoNode = -1;
+
+/// As runtime/held_commands.hpp: a lease must not run out since the disk is slow; a lost node hears
+/// nothing any more.
+bool is_urgent(const Command& command) {
+    const auto* send = std::get_if<Send>(&command.action);
+    return std::holds_alternative<Abandon>(command.action) ||
+           (send != nullptr && std::holds_alternative<Alive>(send->message));
+}
 
 BasicSearcher make_searcher(const ExperimentSpec& spec) {
     auto made = BasicSearcher::make(spec.space, spec.search, spec.num_samples, spec.seed);
@@ -30,12 +41,14 @@ BasicSearcher make_searcher(const ExperimentSpec& spec) {
 void Simulation::State::on(RunBegins& /*event*/) {
     check(!side && all_down(), "a run begins after the one before it");
     ++result.runs;
-    side.emplace(SimulatedHead{restored_head(), make_searcher(scenario.spec), {}, {}, kNever, {}});
+    side.emplace(SimulatedHead{restored_head(), make_searcher(scenario.spec), {}, {}, {}, false, {}}
+    );
     side->searcher.skip(side->head.trial_count());
-    watch.run_begins(journal.facts());
+    watch.run_begins(journal.facts(), head_now());
     journal.begin_run();
     for (std::size_t index = 0; index < places.size(); ++index) {
         const NodeId id{static_cast<std::uint32_t>(index)};
+        places[index].hellos.clear();
         push(now + draw(scenario.node_start), NodeStarts{id, run_number});
     }
     step(Reconcile{});
@@ -45,7 +58,7 @@ Head Simulation::State::restored_head() {
     const BasicSearcher searcher = make_searcher(scenario.spec);
     Head head(scenario.spec, scenario.options, searcher.total_trials());
     for (const Fact& fact : journal.facts()) {
-        if (const Status status = head.restore(fact, now); !status) {
+        if (const Status status = head.restore(fact, head_now()); !status) {
             watch.violate("No fact contradicts those before it.", status.error().message);
         }
     }
@@ -53,7 +66,7 @@ Head Simulation::State::restored_head() {
 }
 
 void Simulation::State::step(const Event& event) {
-    Step taken = side->head.handle(event, now);
+    Step taken = side->head.handle(event, head_now());
     head_stepped = true;
     journal.append(taken.facts);
     for (const Fact& fact : taken.facts) {
@@ -63,15 +76,32 @@ void Simulation::State::step(const Event& event) {
         }
     }
     if (watched) {
-        watch.head_stepped(side->head, event, taken);
+        watch.head_stepped(side->head, event, taken, head_now());
     }
     for (Command& command : taken.commands) {
+        if (is_urgent(command)) {
+            carry_out(command);
+            continue;
+        }
+        side->is_over = side->is_over || std::holds_alternative<Leave>(command.action);
         const auto* to = std::get_if<Send>(&command.action);
         const std::int64_t receiver = to == nullptr ? kNoNode : std::int64_t{to->node.value};
         side->waiting[receiver].push_back(std::move(command));
     }
     release_commands();
+    check_abandoned();
     after_head();
+}
+
+void Simulation::State::check_abandoned() {
+    for (const auto& [node, life] : side->counted) {
+        if (!side->is_over && !side->head.cluster().has_node(node)) {
+            watch.violate(
+                "What the head has lost is abandoned.",
+                fmt::format("node {}, life {}, is not", node.value, life)
+            );
+        }
+    }
 }
 
 void Simulation::State::release_commands() {
@@ -91,7 +121,7 @@ void Simulation::State::carry_out(const Command& command) {
     }
     std::visit(
         Overloaded{
-            [&](const Send& message) { send(message); },
+            [&](const Send& message) { send_to_agent(message); },
             [&](const Ask& asked) { ask(asked); },
             [&](const Leave& leave) { side->leave = leave; },
             [&](const Abandon& lost) { abandon(lost); },
@@ -117,17 +147,6 @@ void Simulation::State::ask(const Ask& ask) {
     push(now + draw(scenario.searcher_delay), SearcherAnswers{run_number, std::move(suggestion)});
 }
 
-void Simulation::State::send(const Send& send) {
-    const auto counted = side->counted.find(send.node);
-    // Nothing is sent to a node that was declared lost.
-    if (counted == side->counted.end()) {
-        return;
-    }
-    NodeSide& to = place(send.node);
-    to.last_to_agent = std::max(to.last_to_agent, std::max(now, to.cut_until) + message_delay(to));
-    push(to.last_to_agent, FrameToAgent{send.node, counted->second, encode(send.message)});
-}
-
 void Simulation::State::after_head() {
     if (side->leave) {
         head_leaves();
@@ -136,10 +155,10 @@ void Simulation::State::after_head() {
     if (journal.begin_flush()) {
         push(now + draw(scenario.disk_delay), FlushEnds{run_number});
     }
-    const TimePoint deadline = side->head.next_deadline();
-    if (deadline < side->wake_queued) {
-        side->wake_queued = std::max(deadline, now);
-        push(deadline, HeadWakes{run_number});
+    const TimePoint deadline = std::max(real(side->head.next_deadline(), head_stood), now);
+    if (is_sooner(deadline, side->wakes_queued)) {
+        side->wakes_queued.insert(deadline);
+        push(deadline, HeadWakes{run_number, deadline});
     }
 }
 
@@ -155,15 +174,29 @@ void Simulation::State::head_leaves() {
             watch.violate("What fits the idle cluster is feasible.", side->leave->reason);
         }
         if (over) {
-            std::vector<Config> configs;
-            const std::uint64_t total = side->searcher.total_trials().value_or(0);
-            for (std::uint64_t index = 0; index < total; ++index) {
-                configs.push_back(side->searcher.config_at(index).value());
-            }
-            watch.check_end(side->head, journal.facts(), configs, scenario.expected);
+            check_end(end);
+        }
+        if (end == RunEnd::Finished && scenario.retry_failed && !is_retry) {
+            over = false;
+            is_retry = true;
+            scenario.options.retry_failed = true;
+            watch.failed_run_again(side->head);
+        } else if (end == RunEnd::FailFast || end == RunEnd::NothingWorks) {
+            // Whoever asked sees that it is of no use.
+            scenario.options.retry_failed = false;
+            watch.failed_stay();
         }
     }
     replace_head();
+}
+
+void Simulation::State::check_end(RunEnd end) {
+    std::vector<Config> configs;
+    const std::uint64_t total = side->searcher.total_trials().value_or(0);
+    for (std::uint64_t index = 0; index < total; ++index) {
+        configs.push_back(side->searcher.config_at(index).value());
+    }
+    watch.check_end(side->head, end, journal.facts(), configs, scenario.expected);
 }
 
 /// The head is gone. Agents notice, and once they are gone too a new run begins.
@@ -185,8 +218,8 @@ void Simulation::State::on(HeadWakes& event) {
     if (!is_run(event.run)) {
         return;
     }
-    side->wake_queued = kNever;
-    if (side->head.next_deadline() <= now) {
+    side->wakes_queued.erase(event.at);
+    if (side->head.next_deadline() <= head_now()) {
         step(Tick{});
     } else {
         after_head();
@@ -217,26 +250,28 @@ void Simulation::State::on(NodeLossNoticed& event) {
 
 void Simulation::State::lose_node(NodeId id) {
     nodes_were_lost = true;
-    side->counted.erase(id);
-    side->waiting.erase(std::int64_t{id.value});
-    watch.node_gone(id);
     step(NodeLost{id, "it was cut off"});
 }
 
 /// The head has lost a node; a newer life of it may have been counted already.
 void Simulation::State::abandon(const Abandon& lost) {
+    side->waiting.erase(std::int64_t{lost.node.value});
     const auto counted = side->counted.find(lost.node);
     if (counted != side->counted.end() && counted->second == lost.incarnation) {
         nodes_were_lost = true;
         side->counted.erase(counted);
         watch.node_gone(lost.node);
+        Link& link = place(lost.node).link;
+        link.abandoned_life = lost.incarnation;
+        lose_what_is_under_way(link.to_agent_ends, lost.incarnation, link.last_to_agent);
     }
 }
 
 void Simulation::State::on(FrameToHead& event) {
-    const NodeSide& from = place(event.node);
-    const bool is_cut = event.life == from.cut_life && now > from.cut_at;
-    if (!is_run(event.run) || is_cut) {
+    const Link& link = place(event.node).link;
+    const bool is_void = event.life < link.heard_life || event.life <= link.abandoned_life ||
+                         !arrives(link.to_head_ends, event.life);
+    if (!is_run(event.run) || is_void) {
         return;
     }
     auto messages = decode_from_agent(event.bytes);
@@ -253,15 +288,8 @@ void Simulation::State::on(FrameToHead& event) {
 
 void Simulation::State::take_message(NodeId id, std::uint32_t life, const FromAgent& message) {
     const NodeSide& from = place(id);
-    if (std::holds_alternative<Hello>(message)) {
-        const auto known = side->counted.find(id);
-        if (known != side->counted.end()) {
-            // It came back before it was missed.
-            nodes_were_lost = true;
-            watch.node_gone(id);
-        }
-        side->waiting.erase(std::int64_t{id.value});
-        side->counted[id] = life;
+    if (const auto* hello = std::get_if<Hello>(&message)) {
+        hear_hello(id, life, *hello);
     } else if (const auto* ended = std::get_if<Ended>(&message)) {
         const auto counted = side->counted.find(id);
         const bool counts = counted != side->counted.end() && counted->second == life;
@@ -270,6 +298,17 @@ void Simulation::State::take_message(NodeId id, std::uint32_t life, const FromAg
         }
     }
     step(AgentSaid{id, message});
+}
+
+void Simulation::State::hear_hello(NodeId id, std::uint32_t life, const Hello& hello) {
+    if (side->counted.count(id) != 0) {
+        // It came back before it was missed.
+        nodes_were_lost = true;
+        watch.node_gone(id);
+    }
+    side->counted[id] = life;
+    place(id).link.heard_life = life;
+    place(id).hellos.push_back(hello);
 }
 
 }  // namespace muster

@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // simulation_state - what a simulation is made of; private to its sources. simulation.cpp holds the
-// queue, simulation_head.cpp the head's side, simulation_nodes.cpp the nodes' side and
-// simulation_faults.cpp what goes wrong.
+// queue, simulation_head.cpp the head's side, simulation_nodes.cpp the nodes' side,
+// simulation_network.cpp what is between them and simulation_faults.cpp what goes wrong.
+//
+// `now` is real time. The head and each node have a clock of their own, which stands still while
+// they do.
 
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/random.hpp"
@@ -32,7 +38,34 @@ struct QueuedEvent {
     SimulationEvent event;
 };
 
-/// A node and what the network does between it and the head.
+/// When each life of a node is over for whoever takes in what it says, or what it is told.
+using EndsOfLives = std::map<std::uint32_t, TimePoint>;
+
+/// What the network does between a node and the head, and what the transport makes of it: messages
+/// of one life of the node, one direction and one lane arrive in order; lanes may overtake each
+/// other; what was said by or to a life that is over for either side is void.
+struct Link {
+    TimePoint slow_until;
+    /// Nothing gets through before.
+    TimePoint to_head_cut_until;
+    TimePoint to_agent_cut_until;
+    /// When the last message arrives, of each lane.
+    std::array<TimePoint, 2> last_to_head;
+    TimePoint last_to_agent;
+    /// Messages of a life that would arrive later got lost.
+    EndsOfLives to_head_ends;
+    EndsOfLives to_agent_ends;
+    /// At the head: the newest life that it heard of, and the newest that it abandoned.
+    std::uint32_t heard_life = 0;
+    std::uint32_t abandoned_life = 0;
+};
+
+/// Whether something at `when` would come before all that is queued; kNever never does.
+inline bool is_sooner(TimePoint when, const std::set<TimePoint>& queued) {
+    return when != kNever && (queued.empty() || when < *queued.begin());
+}
+
+/// A node and what is between it and the head.
 struct NodeSide {
     explicit NodeSide(SimulatedNode simulated) : node(std::move(simulated)) {}
 
@@ -41,16 +74,15 @@ struct NodeSide {
     bool was_up = false;
     /// Starts anew once its agent has left.
     bool comes_back = false;
-    TimePoint wake_queued = kNever;
-    TimePoint slow_until;
-    /// Nothing gets through before.
-    TimePoint cut_until;
-    /// When the last message each way arrives.
-    TimePoint last_to_head;
-    TimePoint last_to_agent;
-    /// Messages of this life that would arrive after `cut_at` died with it.
-    std::uint32_t cut_life = 0;
-    TimePoint cut_at = kNever;
+    /// When a NodeWakes of its present life comes.
+    std::set<TimePoint> wakes_queued;
+    /// It stands still from the one to the other, and has stood still for so long before.
+    TimePoint still_from;
+    TimePoint still_until;
+    Duration stood{0};
+    Link link;
+    /// With which it came in this run.
+    std::vector<Hello> hellos;
 };
 
 /// The head and all that ends with it.
@@ -61,7 +93,10 @@ struct SimulatedHead {
     std::map<NodeId, std::uint32_t> counted;
     /// Commands by receiver, in order; the first may wait for the disk.
     std::map<std::int64_t, std::deque<Command>> waiting;
-    TimePoint wake_queued = kNever;
+    /// When a HeadWakes comes.
+    std::set<TimePoint> wakes_queued;
+    /// It has said all that it will: Leave waits for the disk, or was carried out.
+    bool is_over = false;
     std::optional<Leave> leave;
 };
 
@@ -78,6 +113,9 @@ struct Simulation::State {
     SimulationResult result;
 
     TimePoint now;
+    /// The head stands still until then, and has stood still for so long in all.
+    TimePoint head_still_until;
+    Duration head_stood{0};
     std::vector<QueuedEvent> heap;
     std::uint64_t next_sequence = 0;
     std::uint32_t run_number = 0;
@@ -89,6 +127,8 @@ struct Simulation::State {
     std::map<TrialId, AttemptEnded> last_ended;
     /// The experiment is over; agents are still leaving.
     bool over = false;
+    /// It had finished, and its failed trials run again.
+    bool is_retry = false;
     std::deque<std::string> log;
 
     // The queue.
@@ -108,45 +148,78 @@ struct Simulation::State {
     void on(FlushEnds& event);
     void on(SearcherAnswers& event);
     void on(NodeStarts& event);
+    void on(NodeGoesOn& event);
+    void on(FenceChecked& event);
     void on(HeadLossNoticed& event);
     void on(NodeLossNoticed& event);
     void on(RunBegins& event);
 
     // The head's side.
     void take_message(NodeId id, std::uint32_t life, const FromAgent& message);
+    void hear_hello(NodeId id, std::uint32_t life, const Hello& hello);
     void lose_node(NodeId id);
     void abandon(const Abandon& lost);
     void step(const Event& event);
     void release_commands();
     void carry_out(const Command& command);
     void ask(const Ask& ask);
-    void send(const Send& send);
+    void check_abandoned();
     void after_head();
     void head_leaves();
+    void check_end(RunEnd end);
     void replace_head();
     Head restored_head();
     bool is_run(std::uint32_t run) const { return side && run == run_number; }
+    TimePoint head_now() const { return now - head_stood; }
+    bool head_stands_still() const { return now < head_still_until; }
 
     // The nodes' side.
     NodeSide& place(NodeId id) { return places[id.value]; }
     NodeId id_of(const NodeSide& which) const {
         return NodeId{static_cast<std::uint32_t>(&which - places.data())};
     }
+    static TimePoint real(TimePoint clock, Duration stood) {
+        return clock == kNever ? kNever : clock + stood;
+    }
+    static TimePoint real_wake(const NodeSide& which) {
+        return real(which.node.next_wake(), which.stood);
+    }
+    TimePoint node_now(const NodeSide& which) const {
+        return (stands_still(which) ? which.still_from : now) - which.stood;
+    }
+    bool stands_still(const NodeSide& which) const { return now < which.still_until; }
     void after_node(NodeSide& which);
-    Duration message_delay(const NodeSide& which);
+    void after_node_left(NodeSide& which);
     bool all_down() const;
     void begin_next_if_down();
 
+    // The network.
+    Duration message_delay(const Link& link);
+    void send_to_agent(const Send& send);
+    void send_to_head(NodeSide& from, const FromAgent& message);
+    void lose_what_is_under_way(EndsOfLives& ends, std::uint32_t life, TimePoint last);
+    bool arrives(const EndsOfLives& ends, std::uint32_t life) const;
+    TimePoint held_up_until(const SimulationEvent& event) const;
+
     // What goes wrong.
     void strike();
-    void strike(FaultKind kind);
+    /// False when there is nothing to strike.
+    bool strike(FaultKind kind);
+    bool strike_node(FaultKind kind, NodeSide& which);
+    bool strike_head(FaultKind kind);
     void cut_off(NodeSide& which);
     void die(NodeSide& which);
+    void cut_link(Link& link);
+    bool stall(NodeSide& which);
+    void stall_head();
+    void end_head_stall();
     NodeSide* some_node_up();
-    void crash_some_trial();
-    void tell_some_end_again();
+    bool crash_some_trial();
+    bool tell_some_end_again();
+    bool tell_some_hello_again();
     void check_promises();
     void check_fence(const NodeSide& which);
+    bool goes_on_just_now(const NodeSide& which) const;
 };
 
 }  // namespace muster
