@@ -159,6 +159,45 @@ struct FailureOptions {
     friend bool operator==(const FailureOptions&, const FailureOptions&) = default;
 };
 
+enum class CheckpointStorage {
+    /// In the trial's directory, which every node sees.
+    Shared,
+    /// In a directory of the node; a trial that moves brings its checkpoint along.
+    Node,
+};
+
+/// What is kept of the checkpoints that trials save.
+struct CheckpointOptions {
+    /// The best so many of each trial by `score`, or the last so many without one; the latest is
+    /// kept besides. 0 is all.
+    std::uint32_t keep = 2;
+    /// A metric of the last report before the checkpoint. Empty: the later the better.
+    std::string score;
+    Mode mode = Mode::Max;
+    /// Bytes that all checkpoints of the experiment may take together; 0 is no limit. The latest of
+    /// a trial that is not done is never given up for it.
+    std::int64_t budget_bytes = 0;
+    CheckpointStorage storage = CheckpointStorage::Shared;
+    /// For Node: an absolute directory there, by default the node's TMPDIR.
+    std::string path;
+
+    friend bool operator==(const CheckpointOptions&, const CheckpointOptions&) = default;
+};
+
+/// What happens when the wall time ends.
+struct EndOptions {
+    /// Running trials are warned so long before.
+    std::chrono::nanoseconds warning = std::chrono::minutes{2};
+    /// A trial that can't end in time is started all the same when trials save checkpoints and so
+    /// much is left.
+    std::chrono::nanoseconds min_slice = std::chrono::minutes{10};
+    /// The signal that a warned trial's processes get besides the word on the report socket; 0 is
+    /// none.
+    int signal = 0;
+
+    friend bool operator==(const EndOptions&, const EndOptions&) = default;
+};
+
 /// Everything that one spec file says.
 struct ExperimentSpec {
     std::string name;
@@ -184,6 +223,8 @@ struct ExperimentSpec {
     SearchOptions search;
     std::vector<StopRule> stop;
     FailureOptions failures;
+    CheckpointOptions checkpoints;
+    EndOptions end;
     /// The directory that experiments are made in; absolute after loading.
     std::string storage_path = "results";
 };

@@ -122,6 +122,54 @@ void Agent::State::take(const Dismiss& /*message*/, TimePoint now) {
     leave(now);
 }
 
+void Agent::State::take(const CheckpointDurable& message, TimePoint /*now*/) {
+    if (find(message.key) != nullptr) {
+        commands.emplace_back(AnswerCheckpoint{message.key, message.number});
+    }
+}
+
+void Agent::State::take(const DeleteCheckpoint& message, TimePoint /*now*/) {
+    if (setup) {
+        commands.emplace_back(RemoveCheckpoint{
+            checkpoint_dir(*setup, inventory, message.trial, options), message.number});
+    }
+}
+
+void Agent::State::take(const Warn& message, TimePoint /*now*/) {
+    const AgentMember* member = find(message.key);
+    if (member != nullptr && !member->asked && !member->limit) {
+        commands.emplace_back(WarnMember{message.key, message.left, setup->warning_signal});
+    }
+}
+
+void Agent::State::take(const FromPeer& message, TimePoint /*now*/) {
+    if (setup) {
+        commands.emplace_back(HandFromPeer{
+            message.from, message.content, checkpoint_root(*setup, inventory, options)});
+    }
+}
+
+void Agent::State::take(const PeerUnreachable& message, TimePoint /*now*/) {
+    commands.emplace_back(HandFromPeer{message.node, std::nullopt, ""});
+}
+
+void Agent::State::on(const CheckpointArrived& event, TimePoint /*now*/) {
+    if (const AgentMember* member = find(event.key)) {
+        tell(CheckpointSaved{
+            event.key, event.number, event.step.value_or(member->last_step), event.bytes});
+    }
+}
+
+void Agent::State::on(const CheckpointUnusable& event, TimePoint /*now*/) {
+    if (find(event.key) != nullptr) {
+        tell(CheckpointGone{event.key, event.number, event.why});
+    }
+}
+
+void Agent::State::on(const PeerWord& event, TimePoint /*now*/) {
+    tell(ToPeer{event.to, event.content});
+}
+
 void Agent::State::on(const HeadLost& /*event*/, TimePoint now) {
     leave(now);
 }

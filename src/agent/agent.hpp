@@ -30,6 +30,10 @@ struct AgentOptions {
     std::string run_dir;
     /// The report socket of this node.
     std::string socket_path;
+    /// Node-local storage for checkpoints when the spec names none: TMPDIR, say.
+    std::string scratch_dir = "/tmp";
+    /// Told apart in shared scratch directories: the number of the user.
+    std::string user = "0";
     /// How often to say Heartbeat, from Hello on; 0 is never (one process: nobody listens).
     Duration heartbeat{0};
     /// Members are killed when no heartbeat that was sent within this time was answered: the head

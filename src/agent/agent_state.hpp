@@ -55,6 +55,9 @@ struct Agent::State {
     void on(const MemberEnded& event, TimePoint now);
     void on(const ReportArrived& event, TimePoint now);
     void on(const ReportRefused& event, TimePoint now);
+    void on(const CheckpointArrived& event, TimePoint now);
+    void on(const CheckpointUnusable& event, TimePoint now);
+    void on(const PeerWord& event, TimePoint now);
     void on(const HeadLost& event, TimePoint now);
     void on(const StoodStill& event, TimePoint now);
     void on(const NodeBroken& event, TimePoint now);
@@ -66,6 +69,11 @@ struct Agent::State {
     void take(const SetCores& message, TimePoint now);
     void take(const Alive& message, TimePoint now);
     void take(const Dismiss& message, TimePoint now);
+    void take(const CheckpointDurable& message, TimePoint now);
+    void take(const DeleteCheckpoint& message, TimePoint now);
+    void take(const Warn& message, TimePoint now);
+    void take(const FromPeer& message, TimePoint now);
+    void take(const PeerUnreachable& message, TimePoint now);
 
     AgentMember* find(const MemberKey& key);
     void add_member(const Start& start, TimePoint now);

@@ -37,6 +37,15 @@ std::int64_t thread_count(const Start& start) {
     return std::max<std::int64_t>(1, shares_cores ? given : booked);
 }
 
+/// Tells apart the directories of experiments that have one name. FNV-1a.
+std::uint32_t fnv1a(std::string_view text) {
+    std::uint32_t hash = 2'166'136'261U;
+    for (const char byte : text) {
+        hash = (hash ^ static_cast<unsigned char>(byte)) * 16'777'619U;
+    }
+    return hash;
+}
+
 Context make_context(
     const Setup& setup,
     const Start& start,
@@ -47,11 +56,13 @@ Context make_context(
     std::string trial_dir = setup.experiment_dir + "/" + trial;
     const std::string workdir =
         setup.trial->workdir_is_trial_dir ? trial_dir : setup.trial->workdir;
+    const std::string checkpoints = checkpoint_dir(setup, inventory, start.key.trial, options);
     PlaceholderValues values{
         .config = &start.config,
         .trial_id = trial,
         .trial_dir = trial_dir,
-        .checkpoint = start.checkpoint,
+        .checkpoint =
+            start.resume_from ? checkpoints + "/" + checkpoint_name(*start.resume_from) : "",
         .cores = start.cpu.is_zero() ? std::to_string(thread_count(start)) : to_string(start.cpu),
         .gpus = to_string(start.gpu),
     };
@@ -156,8 +167,12 @@ make_env(const Context& context, const std::string& params_path) {
     }
     env.push_back({"MUSTER_CONFIG", params_path});
     env.push_back({"MUSTER_SOCKET", context.options.socket_path});
-    if (!start.checkpoint.empty()) {
-        env.push_back({"MUSTER_CHECKPOINT", start.checkpoint});
+    env.push_back(
+        {"MUSTER_CHECKPOINT_DIR",
+         checkpoint_dir(context.setup, context.inventory, start.key.trial, context.options)}
+    );
+    if (!context.values.checkpoint.empty()) {
+        env.push_back({"MUSTER_CHECKPOINT", context.values.checkpoint});
     }
     env.push_back({"MUSTER_BUNDLES", bundles_json(start.bundles)});
     auto mask = device_mask(context);
@@ -294,6 +309,30 @@ processing_units_of(const NodeInventory& inventory, const std::vector<std::uint3
     return units;
 }
 
+std::string checkpoint_dir(
+    const Setup& setup,
+    const NodeInventory& inventory,
+    TrialId trial,
+    const AgentOptions& options
+) {
+    if (setup.checkpoint_storage == CheckpointStorage::Shared) {
+        return fmt::format("{}/{}/checkpoints", setup.experiment_dir, to_string(trial));
+    }
+    return checkpoint_root(setup, inventory, options) + "/" + to_string(trial);
+}
+
+std::string
+checkpoint_root(const Setup& setup, const NodeInventory& inventory, const AgentOptions& options) {
+    return fmt::format(
+        "{}/muster-{}/{}-{:08x}/{}",
+        setup.checkpoint_path.empty() ? options.scratch_dir : setup.checkpoint_path,
+        options.user,
+        setup.experiment,
+        fnv1a(setup.experiment_dir),
+        inventory.name
+    );
+}
+
 Result<LaunchPlan> make_launch_plan(
     const Setup& setup,
     const Start& start,
@@ -347,6 +386,12 @@ Result<LaunchPlan> make_launch_plan(
         .memory_limit_bytes = start.memory_limit_bytes,
         .grace = setup.trial->grace,
         .metrics = std::move(metrics).value(),
+        .checkpoints =
+            {.directory = checkpoint_dir(setup, inventory, start.key.trial, options),
+             .kept = start.kept_checkpoints,
+             .resume_from = start.resume_from,
+             .fetch_from = start.fetch_from,
+             .next = start.next_checkpoint},
     };
 }
 

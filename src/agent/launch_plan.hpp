@@ -30,6 +30,19 @@ Result<LaunchPlan> make_launch_plan(
     const AgentOptions& options
 );
 
+/// The trial's checkpoint directory on the node: `<experiment_dir>/<trial>/checkpoints`, or with
+/// node storage `<path>/muster-<user>/<experiment>-<hash of its directory>/<node>/<trial>`.
+std::string checkpoint_dir(
+    const Setup& setup,
+    const NodeInventory& inventory,
+    TrialId trial,
+    const AgentOptions& options
+);
+
+/// With node storage, the directory that the trials' checkpoint directories lie in.
+std::string
+checkpoint_root(const Setup& setup, const NodeInventory& inventory, const AgentOptions& options);
+
 /// The operating system's numbers of the hardware threads of `cores`, in order; empty when the
 /// node's cores are logical.
 /// Errors: InvalidInput for a core that the node does not have.

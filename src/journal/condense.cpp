@@ -18,6 +18,38 @@ void add_usage(Usage& sum, const Usage& usage) {
     sum.max_rss_bytes = std::max(sum.max_rss_bytes, usage.max_rss_bytes);
 }
 
+auto find_kept(TrialCondensed& condensed, std::uint32_t number) {
+    return std::find_if(
+        condensed.checkpoints.begin(),
+        condensed.checkpoints.end(),
+        [&](const CheckpointKept& kept) { return kept.number == number; }
+    );
+}
+
+void append_dropped(TrialCondensed& to, std::uint32_t number) {
+    to.last_checkpoint = std::max(to.last_checkpoint, number);
+    const auto known = find_kept(to, number);
+    if (known != to.checkpoints.end()) {
+        to.checkpoints.erase(known);
+    } else if (std::find(to.dropped.begin(), to.dropped.end(), number) == to.dropped.end()) {
+        to.dropped.push_back(number);
+    }
+}
+
+void append_kept(TrialCondensed& to, CheckpointKept kept) {
+    const auto known = find_kept(to, kept.number);
+    if (known != to.checkpoints.end()) {
+        *known = std::move(kept);
+        return;
+    }
+    if (to.last_checkpoint == 0 || kept.number <= to.last_checkpoint) {
+        // Perhaps it has only moved, and is known from before: then this one takes its place.
+        append_dropped(to, kept.number);
+    }
+    to.last_checkpoint = std::max(to.last_checkpoint, kept.number);
+    to.checkpoints.push_back(std::move(kept));
+}
+
 /// What comes later of the same trial, put behind what came before.
 void append(TrialCondensed& to, TrialCondensed later) {
     if (later.config) {
@@ -28,6 +60,7 @@ void append(TrialCondensed& to, TrialCondensed later) {
         to.attempt = later.attempt;
         to.placement = std::move(later.placement);
         to.runs_again = to.ended.has_value();
+        to.paused.reset();
     }
     if (later.attempts_ended > 0) {
         to.attempts_ended += later.attempts_ended;
@@ -39,7 +72,18 @@ void append(TrialCondensed& to, TrialCondensed later) {
         to.ended = std::move(later.ended);
         to.ended_at = later.ended_at;
         to.runs_again = later.runs_again;
+        to.paused.reset();
     }
+    if (later.paused) {
+        to.paused = std::move(later.paused);
+    }
+    for (const std::uint32_t number : later.dropped) {
+        append_dropped(to, number);
+    }
+    for (CheckpointKept& kept : later.checkpoints) {
+        append_kept(to, std::move(kept));
+    }
+    to.last_checkpoint = std::max(to.last_checkpoint, later.last_checkpoint);
 }
 
 }  // namespace
@@ -100,6 +144,15 @@ void Condenser::take(Fact fact, TimePoint at) {
             },
             // What it means depends on what was before it.
             [&](TrialReopened& reopened) { keep(reopened.trial, reopened, at); },
+            [&](TrialRestarted& restarted) { keep(restarted.trial, restarted, at); },
+            [&](TrialPaused& paused) { open(paused.trial, at).paused = std::move(paused.reason); },
+            [&](CheckpointKept& kept) {
+                TrialCondensed& condensed = open(kept.trial, at);
+                append_kept(condensed, std::move(kept));
+            },
+            [&](CheckpointDropped& dropped) {
+                append_dropped(open(dropped.trial, at), dropped.number);
+            },
             [&](ResultReported& result) { keep(result.trial, result, at); }},
         fact
     );

@@ -55,12 +55,16 @@ TrialId trial_of(const Fields& fields) {
     return TrialId{fields.whole<std::uint32_t>("trial")};
 }
 
-TrialResult result_of(const Fields& fields) {
-    const std::optional<double> step = value_of(fields.get("step")).number();
-    if (!step) {
-        throw BadRecord("\"step\" is not a number");
+double real_of(const Fields& fields, std::string_view key) {
+    const std::optional<double> number = value_of(fields.get(key)).number();
+    if (!number) {
+        throw BadRecord(fmt::format("\"{}\" is not a number", key));
     }
-    return {*step, Fields(fields.get("metrics")).members()};
+    return *number;
+}
+
+TrialResult result_of(const Fields& fields) {
+    return {real_of(fields, "step"), Fields(fields.get("metrics")).members()};
 }
 
 std::optional<TrialResult> result_of(const Fields& fields, std::string_view key) {
@@ -157,6 +161,20 @@ TrialEnded trial_ended_of(const Fields& fields) {
         result_of(fields, "best")};
 }
 
+CheckpointKept checkpoint_of(const Fields& fields, TrialId trial) {
+    CheckpointKept kept;
+    kept.trial = trial;
+    kept.attempt = attempt_of(fields);
+    kept.number = fields.whole<std::uint32_t>("number");
+    kept.step = real_of(fields, "step");
+    kept.bytes = fields.whole<std::int64_t>("bytes");
+    if (!fields.find("score").empty()) {
+        kept.score = real_of(fields, "score");
+    }
+    kept.node = fields.text_or_empty("node");
+    return kept;
+}
+
 /// But for the config.
 TrialCondensed condensed_of(const Fields& fields) {
     TrialCondensed condensed;
@@ -176,6 +194,16 @@ TrialCondensed condensed_of(const Fields& fields) {
         condensed.ended = trial_ended_of(fields);
         condensed.ended_at = TimePoint{Duration{fields.whole<std::int64_t>("ended_ns")}};
         condensed.runs_again = fields.truth("runs_again");
+    }
+    if (!fields.find("paused").empty()) {
+        condensed.paused = fields.text("paused");
+    }
+    condensed.last_checkpoint = fields.whole_or_zero<std::uint32_t>("last_checkpoint");
+    for (const std::string_view kept : fields.list("checkpoints")) {
+        condensed.checkpoints.push_back(checkpoint_of(Fields(kept), condensed.trial));
+    }
+    for (const std::string_view number : fields.list("dropped")) {
+        condensed.dropped.push_back(Fields::whole_of<std::uint32_t>(number, "dropped"));
     }
     return condensed;
 }
@@ -240,6 +268,14 @@ Fact fact_of(std::size_t kind, const Fields& fields) {
             return TrialReopened{trial_of(fields), fields.whole_or_zero<std::uint32_t>("forgiven")};
         case 9:
             return condensed_of(fields);
+        case 10:
+            return checkpoint_of(fields, trial_of(fields));
+        case 11:
+            return CheckpointDropped{trial_of(fields), fields.whole<std::uint32_t>("number")};
+        case 12:
+            return TrialRestarted{trial_of(fields), fields.whole<std::uint32_t>("epoch")};
+        case 13:
+            return TrialPaused{trial_of(fields), fields.text_or_empty("reason")};
         default:
             throw BadRecord(fmt::format("the kind \"{}\" is unknown", fields.text("kind")));
     }

@@ -127,6 +127,40 @@ class Line {
         result("last", ended.last);
         result("best", ended.best);
     }
+    void checkpoint(const CheckpointKept& kept) {
+        attempt(kept.attempt);
+        number("number", kept.number);
+        real("step", kept.step);
+        number("bytes", kept.bytes);
+        if (kept.score) {
+            real("score", *kept.score);
+        }
+        if (!kept.node.empty()) {
+            text("node", kept.node);
+        }
+    }
+    void checkpoints(std::string_view key, const std::vector<CheckpointKept>& all) {
+        begin(key);
+        out_ += '[';
+        for (const CheckpointKept& kept : all) {
+            out_ += &kept == all.data() ? "{" : ",{";
+            const std::size_t start = out_.size();
+            checkpoint(kept);
+            // The comma that every piece begins with.
+            out_.erase(start, 1);
+            out_ += '}';
+        }
+        out_ += ']';
+    }
+    void numbers(std::string_view key, const std::vector<std::uint32_t>& numbers) {
+        begin(key);
+        out_ += '[';
+        for (const std::uint32_t& number : numbers) {
+            out_ += &number == numbers.data() ? "" : ",";
+            digits(number);
+        }
+        out_ += ']';
+    }
     void real(std::string_view key, double number) {
         begin(key);
         value(Value(number));
@@ -249,6 +283,18 @@ void append_condensed(const TrialCondensed& condensed, Line& line) {
             line.truth("runs_again");
         }
     }
+    if (condensed.paused) {
+        line.text("paused", *condensed.paused);
+    }
+    if (condensed.last_checkpoint > 0) {
+        line.number("last_checkpoint", condensed.last_checkpoint);
+    }
+    if (!condensed.checkpoints.empty()) {
+        line.checkpoints("checkpoints", condensed.checkpoints);
+    }
+    if (!condensed.dropped.empty()) {
+        line.numbers("dropped", condensed.dropped);
+    }
 }
 
 void append_content(const Fact& fact, Line line) {
@@ -304,7 +350,23 @@ void append_content(const Fact& fact, Line line) {
                 line.trial(reopened.trial);
                 line.number("forgiven", reopened.forgiven);
             },
-            [&](const TrialCondensed& condensed) { append_condensed(condensed, line); }},
+            [&](const TrialCondensed& condensed) { append_condensed(condensed, line); },
+            [&](const CheckpointKept& kept) {
+                line.trial(kept.trial);
+                line.checkpoint(kept);
+            },
+            [&](const CheckpointDropped& dropped) {
+                line.trial(dropped.trial);
+                line.number("number", dropped.number);
+            },
+            [&](const TrialRestarted& restarted) {
+                line.trial(restarted.trial);
+                line.number("epoch", restarted.epoch);
+            },
+            [&](const TrialPaused& paused) {
+                line.trial(paused.trial);
+                line.text("reason", paused.reason);
+            }},
         fact
     );
 }

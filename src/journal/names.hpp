@@ -17,7 +17,7 @@ inline constexpr std::string_view kHeaderKind = "journal";
 inline constexpr std::string_view kIndexKind = "index";
 
 /// In the order of Fact's alternatives.
-inline constexpr std::array<std::string_view, 10> kFactKinds = {
+inline constexpr std::array<std::string_view, 14> kFactKinds = {
     "run_started",
     "node_joined",
     "trial_created",
@@ -27,7 +27,11 @@ inline constexpr std::array<std::string_view, 10> kFactKinds = {
     "trial_ended",
     "run_ended",
     "trial_reopened",
-    "trial"};
+    "trial",
+    "checkpoint_kept",
+    "checkpoint_dropped",
+    "trial_restarted",
+    "trial_paused"};
 
 /// In the order of EndCause.
 inline constexpr std::array<std::string_view, 8> kCauses = {

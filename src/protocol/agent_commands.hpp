@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -51,6 +53,43 @@ struct TellMemberToStop {
     friend bool operator==(const TellMemberToStop&, const TellMemberToStop&) = default;
 };
 
+/// Tell the member on its report connections that its checkpoint is safe.
+struct AnswerCheckpoint {
+    MemberKey key;
+    std::uint32_t number = 0;
+
+    friend bool operator==(const AnswerCheckpoint&, const AnswerCheckpoint&) = default;
+};
+
+/// Remove the directory of a checkpoint, whenever there is time for it. Not there is fine.
+struct RemoveCheckpoint {
+    /// The trial's checkpoint directory.
+    std::string directory;
+    std::uint32_t number = 0;
+
+    friend bool operator==(const RemoveCheckpoint&, const RemoveCheckpoint&) = default;
+};
+
+/// Tell the member on its report connections that the time ends in `left`, and send its processes
+/// `signal` unless that is 0.
+struct WarnMember {
+    MemberKey key;
+    Duration left{0};
+    std::int32_t signal = 0;
+
+    friend bool operator==(const WarnMember&, const WarnMember&) = default;
+};
+
+/// What another node's agent said, or that it can't be reached (no content).
+struct HandFromPeer {
+    NodeId from;
+    std::optional<std::string> content;
+    /// Where, with node storage, the trials' checkpoint directories lie on this node.
+    std::string directory;
+
+    friend bool operator==(const HandFromPeer&, const HandFromPeer&) = default;
+};
+
 /// The lease ran out and every member is gone: whatever was said before is void on both sides. The
 /// transport begins anew; the Hello with this incarnation comes next.
 struct BeginAnew {
@@ -64,8 +103,18 @@ struct LeaveNode {
     friend bool operator==(const LeaveNode&, const LeaveNode&) = default;
 };
 
-using AgentCommand =
-    std::variant<TellHead, Launch, EndMember, Rebind, TellMemberToStop, BeginAnew, LeaveNode>;
+using AgentCommand = std::variant<
+    TellHead,
+    Launch,
+    EndMember,
+    Rebind,
+    TellMemberToStop,
+    AnswerCheckpoint,
+    RemoveCheckpoint,
+    WarnMember,
+    HandFromPeer,
+    BeginAnew,
+    LeaveNode>;
 using AgentCommands = std::vector<AgentCommand>;
 
 }  // namespace muster

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -57,6 +58,29 @@ struct ReportRefused {
     std::string text;
 };
 
+/// The member saved a checkpoint, which lies whole in its checkpoint directory under this number.
+/// The member waits for AnswerCheckpoint.
+struct CheckpointArrived {
+    MemberKey key;
+    std::uint32_t number = 0;
+    /// Nothing: the step that it reported last.
+    std::optional<double> step;
+    std::int64_t bytes = 0;
+};
+
+/// The checkpoint of the member's plan is not there or could not be fetched. Its end follows.
+struct CheckpointUnusable {
+    MemberKey key;
+    std::uint32_t number = 0;
+    std::string why;
+};
+
+/// Something for another node's agent.
+struct PeerWord {
+    NodeId to;
+    std::string content;
+};
+
 /// The head is gone for good: its connection was reset, or the launcher is ending this process.
 struct HeadLost {};
 
@@ -81,6 +105,9 @@ using AgentEvent = std::variant<
     MemberEnded,
     ReportArrived,
     ReportRefused,
+    CheckpointArrived,
+    CheckpointUnusable,
+    PeerWord,
     HeadLost,
     StoodStill,
     NodeBroken,

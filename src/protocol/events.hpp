@@ -11,6 +11,7 @@
 #include "muster/config.hpp"
 
 #include "base/ids.hpp"
+#include "base/time.hpp"
 #include "protocol/facts.hpp"
 #include "protocol/messages.hpp"
 
@@ -54,6 +55,18 @@ struct CancelRequested {
     friend bool operator==(const CancelRequested&, const CancelRequested&) = default;
 };
 
+/// When this run's time ends, by the experiment's clock; the latest word counts. kNever takes back
+/// what was said before.
+struct EndKnown {
+    TimePoint at = kNever;
+    /// How long such an allocation lasts in all; 0 is unknown.
+    Duration whole{0};
+    /// For people: "the Slurm job's time limit".
+    std::string why;
+
+    friend bool operator==(const EndKnown&, const EndKnown&) = default;
+};
+
 /// Time has passed: Head::next_deadline() was reached.
 struct Tick {
     friend bool operator==(const Tick&, const Tick&) = default;
@@ -64,6 +77,7 @@ struct Reconcile {
     friend bool operator==(const Reconcile&, const Reconcile&) = default;
 };
 
-using Event = std::variant<AgentSaid, NodeLost, Suggested, CancelRequested, Tick, Reconcile>;
+using Event =
+    std::variant<AgentSaid, NodeLost, Suggested, CancelRequested, EndKnown, Tick, Reconcile>;
 
 }  // namespace muster

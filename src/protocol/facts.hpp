@@ -117,6 +117,48 @@ struct TrialReopened {
     friend bool operator==(const TrialReopened&, const TrialReopened&) = default;
 };
 
+/// A checkpoint of the trial is whole and on disk. The same number again: it lies on another node
+/// from now on, which has fetched it.
+struct CheckpointKept {
+    TrialId trial;
+    AttemptId attempt;
+    std::uint32_t number = 0;
+    double step = 0;
+    std::int64_t bytes = 0;
+    /// The metric that `checkpoints.score` names, as it was reported last before.
+    std::optional<double> score;
+    /// The name of the node where it lies, with node storage; empty where all nodes see it.
+    std::string node;
+
+    friend bool operator==(const CheckpointKept&, const CheckpointKept&) = default;
+};
+
+/// The checkpoint is not the trial's any more; only then is its directory removed.
+struct CheckpointDropped {
+    TrialId trial;
+    std::uint32_t number = 0;
+
+    friend bool operator==(const CheckpointDropped&, const CheckpointDropped&) = default;
+};
+
+/// The trial holds nothing and goes on in a later run, from its latest checkpoint.
+struct TrialPaused {
+    TrialId trial;
+    /// For people: why.
+    std::string reason;
+
+    friend bool operator==(const TrialPaused&, const TrialPaused&) = default;
+};
+
+/// A person wants the trial run from nothing: its results, failures and checkpoints count no more,
+/// that is, those of runs before `epoch`.
+struct TrialRestarted {
+    TrialId trial;
+    std::uint32_t epoch = 0;
+
+    friend bool operator==(const TrialRestarted&, const TrialRestarted&) = default;
+};
+
 enum class RunEnd : std::uint8_t {
     /// Every trial reached a final state and there will be no other.
     Finished,
@@ -161,6 +203,14 @@ struct TrialCondensed {
     std::optional<TrialEnded> ended;
     TimePoint ended_at;
     bool runs_again = false;
+    /// Set when it was paused and no attempt began after that: why.
+    std::optional<std::string> paused;
+    /// Checkpoints that were kept in this stretch, and not dropped; and those of before that were
+    /// dropped.
+    std::vector<CheckpointKept> checkpoints;
+    std::vector<std::uint32_t> dropped;
+    /// The highest number of all in this stretch; 0 is none.
+    std::uint32_t last_checkpoint = 0;
 
     friend bool operator==(const TrialCondensed&, const TrialCondensed&) = default;
 };
@@ -175,6 +225,10 @@ using Fact = std::variant<
     TrialEnded,
     RunEnded,
     TrialReopened,
-    TrialCondensed>;
+    TrialCondensed,
+    CheckpointKept,
+    CheckpointDropped,
+    TrialRestarted,
+    TrialPaused>;
 
 }  // namespace muster

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,22 @@ struct FileToWrite {
 
     friend bool operator==(const FileToWrite&, const FileToWrite&) = default;
 };
+
+/// Where a member's checkpoints lie and what of them is there.
+struct CheckpointPlan {
+    /// MUSTER_CHECKPOINT_DIR; checkpoints are its directories checkpoint_<number>.
+    std::string directory;
+    /// As in Start.
+    std::vector<std::uint32_t> kept;
+    std::optional<std::uint32_t> resume_from;
+    std::optional<NodeId> fetch_from;
+    std::uint32_t next = 1;
+
+    friend bool operator==(const CheckpointPlan&, const CheckpointPlan&) = default;
+};
+
+/// "checkpoint_000007"
+std::string checkpoint_name(std::uint32_t number);
 
 struct LaunchPlan {
     MemberKey key;
@@ -46,6 +63,7 @@ struct LaunchPlan {
     Duration grace{0};
     /// Lines of output (or of files) that are reports. Paths are filled in.
     std::vector<MetricPattern> metrics;
+    CheckpointPlan checkpoints;
 
     friend bool operator==(const LaunchPlan&, const LaunchPlan&) = default;
 };

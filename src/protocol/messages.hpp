@@ -42,6 +42,11 @@ struct Setup {
     /// Boxed, so that the other messages do not carry its size.
     Boxed<TrialSpec> trial;
     std::optional<ObjectiveSpec> objective;
+    CheckpointStorage checkpoint_storage = CheckpointStorage::Shared;
+    /// As CheckpointOptions::path.
+    std::string checkpoint_path;
+    /// As EndOptions::signal.
+    std::int32_t warning_signal = 0;
 
     friend bool operator==(const Setup&, const Setup&) = default;
 };
@@ -71,8 +76,15 @@ struct Start {
     std::vector<BundleView> bundles;
     /// The last step that earlier attempts reported, so that steps counted for the trial go on.
     double last_step = 0;
-    /// Where to resume from; empty is nowhere.
-    std::string checkpoint;
+    /// The numbers of its checkpoints that are kept: whatever else lies in its checkpoint directory
+    /// is left over from a crash.
+    std::vector<std::uint32_t> kept_checkpoints;
+    /// Which of them to resume from; nothing is from the start.
+    std::optional<std::uint32_t> resume_from;
+    /// With node storage, the node where that one lies when it is another.
+    std::optional<NodeId> fetch_from;
+    /// The number of its next checkpoint; they rise over all attempts.
+    std::uint32_t next_checkpoint = 1;
 
     friend bool operator==(const Start&, const Start&) = default;
 };
@@ -102,6 +114,45 @@ struct SetCores {
     friend bool operator==(const SetCores&, const SetCores&) = default;
 };
 
+/// The checkpoint is in the journal: the trial may rely on it.
+struct CheckpointDurable {
+    MemberKey key;
+    std::uint32_t number = 0;
+
+    friend bool operator==(const CheckpointDurable&, const CheckpointDurable&) = default;
+};
+
+/// The journal has dropped the checkpoint: remove its directory, if there is one.
+struct DeleteCheckpoint {
+    TrialId trial;
+    std::uint32_t number = 0;
+
+    friend bool operator==(const DeleteCheckpoint&, const DeleteCheckpoint&) = default;
+};
+
+/// The run's time ends in so long: the member may save itself.
+struct Warn {
+    MemberKey key;
+    Duration left{0};
+
+    friend bool operator==(const Warn&, const Warn&) = default;
+};
+
+/// What another node's agent said with ToPeer.
+struct FromPeer {
+    NodeId from;
+    std::string content;
+
+    friend bool operator==(const FromPeer&, const FromPeer&) = default;
+};
+
+/// A ToPeer did not arrive: that node is not there.
+struct PeerUnreachable {
+    NodeId node;
+
+    friend bool operator==(const PeerUnreachable&, const PeerUnreachable&) = default;
+};
+
 /// The answer to a Heartbeat, at once, whatever the disk does: with it the agent's lease begins
 /// anew at the moment when it sent that heartbeat.
 struct Alive {
@@ -118,7 +169,18 @@ struct Dismiss {
     friend bool operator==(const Dismiss&, const Dismiss&) = default;
 };
 
-using ToAgent = std::variant<Setup, Start, Stop, SetCores, Alive, Dismiss>;
+using ToAgent = std::variant<
+    Setup,
+    Start,
+    Stop,
+    SetCores,
+    Alive,
+    Dismiss,
+    CheckpointDurable,
+    DeleteCheckpoint,
+    Warn,
+    FromPeer,
+    PeerUnreachable>;
 
 // --- agent to head ---
 
@@ -183,6 +245,46 @@ struct Farewell {
     friend bool operator==(const Farewell&, const Farewell&) = default;
 };
 
-using FromAgent = std::variant<Hello, Started, Reported, Ended, Remark, Heartbeat, Farewell>;
+/// A checkpoint of the trial lies whole in its checkpoint directory, as `checkpoint_<number>`.
+struct CheckpointSaved {
+    MemberKey key;
+    std::uint32_t number = 0;
+    double step = 0;
+    std::int64_t bytes = 0;
+
+    friend bool operator==(const CheckpointSaved&, const CheckpointSaved&) = default;
+};
+
+/// The checkpoint that the member was to resume from is not there or can't be fetched: it is to be
+/// dropped. The member's end (Lost) follows.
+struct CheckpointGone {
+    MemberKey key;
+    std::uint32_t number = 0;
+    /// For people.
+    std::string why;
+
+    friend bool operator==(const CheckpointGone&, const CheckpointGone&) = default;
+};
+
+/// Something for another node's agent (a piece of a checkpoint, say). The head passes it on
+/// unread, as FromPeer, or answers PeerUnreachable.
+struct ToPeer {
+    NodeId to;
+    std::string content;
+
+    friend bool operator==(const ToPeer&, const ToPeer&) = default;
+};
+
+using FromAgent = std::variant<
+    Hello,
+    Started,
+    Reported,
+    Ended,
+    Remark,
+    Heartbeat,
+    Farewell,
+    CheckpointSaved,
+    CheckpointGone,
+    ToPeer>;
 
 }  // namespace muster

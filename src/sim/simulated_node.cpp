@@ -152,6 +152,10 @@ void SimulatedNode::carry_out(const AgentCommand& command, const TrialModel& mod
                     leave_at(tell.key, {EndCause::Exited, 0, ""}, soon);
                 }
             },
+            [](const AnswerCheckpoint&) {},
+            [](const RemoveCheckpoint&) {},
+            [](const WarnMember&) {},
+            [](const HandFromPeer&) {},
             [&](const BeginAnew& anew) {
                 incarnation_ = anew.incarnation;
                 outbox_.clear();

@@ -38,6 +38,19 @@ std::string text_of(const ToAgent& message) {
             [](const SetCores& said) {
                 return fmt::format("SetCores {}: {} cores", name_of(said.key), said.cores.size());
             },
+            [](const CheckpointDurable& said) {
+                return fmt::format("CheckpointDurable {}: {}", name_of(said.key), said.number);
+            },
+            [](const DeleteCheckpoint& said) {
+                return fmt::format("DeleteCheckpoint {}: {}", to_string(said.trial), said.number);
+            },
+            [](const Warn& said) {
+                return fmt::format("Warn {}: {} left", name_of(said.key), seconds(said.left));
+            },
+            [](const FromPeer& said) { return fmt::format("FromPeer n{}", said.from.value); },
+            [](const PeerUnreachable& said) {
+                return fmt::format("PeerUnreachable n{}", said.node.value);
+            },
             [](const Alive& said) { return fmt::format("Alive {}", said.heartbeat); },
             [](const Dismiss&) { return std::string("Dismiss"); }},
         message
@@ -60,6 +73,13 @@ std::string text_of(const FromAgent& message) {
             [](const Remark& said) {
                 return fmt::format("Remark {}: {}", name_of(said.key), said.text);
             },
+            [](const CheckpointSaved& said) {
+                return fmt::format("CheckpointSaved {}: {}", name_of(said.key), said.number);
+            },
+            [](const CheckpointGone& said) {
+                return fmt::format("CheckpointGone {}: {}", name_of(said.key), said.number);
+            },
+            [](const ToPeer& said) { return fmt::format("ToPeer n{}", said.to.value); },
             [](const Heartbeat& said) { return fmt::format("Heartbeat {}", said.number); },
             [](const Farewell& said) { return "Farewell: " + said.reason; }},
         message

@@ -24,7 +24,7 @@ namespace muster {
 namespace wire {
 
 /// Raised when the form of a frame changes within one version.
-constexpr std::uint32_t kForm = 2;
+constexpr std::uint32_t kForm = 3;
 
 /// The last enumerator of each enum on the wire: anything above is corrupt.
 template <class Enum>
@@ -45,6 +45,8 @@ template <>
 constexpr OutputMode kLast<OutputMode> = OutputMode::Discard;
 template <>
 constexpr MetricSource kLast<MetricSource> = MetricSource::File;
+template <>
+constexpr CheckpointStorage kLast<CheckpointStorage> = CheckpointStorage::Node;
 
 /// field() serves both directions and so takes what may be changed; a Saver only reads.
 template <class Item>
@@ -236,6 +238,16 @@ void field(Coder& coder, Config& config) {
 // --- the structs, one line each where that is possible ---
 
 template <class Coder>
+void field(Coder& coder, TrialId& id) {
+    coder.number(id.value);
+}
+
+template <class Coder>
+void field(Coder& coder, NodeId& id) {
+    coder.number(id.value);
+}
+
+template <class Coder>
 void field(Coder& coder, MemberKey& key) {
     fields(coder, key.trial.value, key.attempt.epoch, key.attempt.number, key.member.value);
 }
@@ -313,13 +325,16 @@ void field(Coder& coder, Usage& usage) {
 template <class Coder>
 void field(Coder& coder, Setup& setup) {
     fields(coder, setup.epoch, setup.experiment, setup.experiment_dir);
-    fields(coder, setup.trial, setup.objective);
+    fields(coder, setup.trial, setup.objective, setup.checkpoint_storage, setup.checkpoint_path);
+    fields(coder, setup.warning_signal);
 }
 
 template <class Coder>
 void field(Coder& coder, Start& start) {
     fields(coder, start.key, start.config, start.cores, start.devices, start.cpu, start.gpu);
-    fields(coder, start.memory_limit_bytes, start.bundles, start.last_step, start.checkpoint);
+    fields(coder, start.memory_limit_bytes, start.bundles, start.last_step);
+    fields(coder, start.kept_checkpoints, start.resume_from, start.fetch_from);
+    fields(coder, start.next_checkpoint);
 }
 
 template <class Coder>
@@ -340,6 +355,31 @@ void field(Coder& coder, Alive& alive) {
 template <class Coder>
 void field(Coder& coder, Dismiss& dismiss) {
     fields(coder, dismiss.orderly);
+}
+
+template <class Coder>
+void field(Coder& coder, CheckpointDurable& durable) {
+    fields(coder, durable.key, durable.number);
+}
+
+template <class Coder>
+void field(Coder& coder, DeleteCheckpoint& deleted) {
+    fields(coder, deleted.trial, deleted.number);
+}
+
+template <class Coder>
+void field(Coder& coder, Warn& warn) {
+    fields(coder, warn.key, warn.left);
+}
+
+template <class Coder>
+void field(Coder& coder, FromPeer& word) {
+    fields(coder, word.from, word.content);
+}
+
+template <class Coder>
+void field(Coder& coder, PeerUnreachable& unreachable) {
+    fields(coder, unreachable.node);
 }
 
 // --- agent to head ---
@@ -377,6 +417,21 @@ void field(Coder& coder, Heartbeat& heartbeat) {
 template <class Coder>
 void field(Coder& coder, Farewell& farewell) {
     fields(coder, farewell.reason);
+}
+
+template <class Coder>
+void field(Coder& coder, CheckpointSaved& saved) {
+    fields(coder, saved.key, saved.number, saved.step, saved.bytes);
+}
+
+template <class Coder>
+void field(Coder& coder, CheckpointGone& gone) {
+    fields(coder, gone.key, gone.number, gone.why);
+}
+
+template <class Coder>
+void field(Coder& coder, ToPeer& word) {
+    fields(coder, word.to, word.content);
 }
 
 // --- the roll call ---
