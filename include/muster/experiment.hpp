@@ -72,12 +72,14 @@ struct MetricPattern {
     friend bool operator==(const MetricPattern&, const MetricPattern&) = default;
 };
 
-/// What one trial runs. Exactly one of `command` and `shell` is set.
+/// What one trial runs. Exactly one of `command`, `shell` and `function` is set.
 struct TrialSpec {
     /// An argument vector. Placeholders are filled in; no shell sees it.
     std::vector<std::string> command;
     /// A line for /bin/sh; values are quoted for it.
     std::string shell;
+    /// The name of a function of the program itself (see muster/trainable.hpp).
+    std::string function;
     std::vector<EnvironmentVariable> env;
     std::vector<TemplateFile> files;
     /// Absolute after loading; "trial" in the spec is the trial's own directory.
