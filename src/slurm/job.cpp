@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <chrono>
+#include <ctime>
 
 #include <fmt/format.h>
 
@@ -11,6 +12,7 @@ namespace muster {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\n";
+constexpr Duration kMinute = std::chrono::minutes{1};
 
 template <class Number>
 std::optional<Number> number_of(std::string_view text) {
@@ -31,6 +33,17 @@ std::string_view value_of(std::string_view text, std::string_view key) {
         }
     }
     return {};
+}
+
+/// "2026-12-01T05:00:06" as time since 1970, were it UTC: only the difference of two means
+/// anything.
+std::optional<Duration> parse_date(std::string_view text) {
+    const std::string date(text);
+    std::tm when{};
+    const char* end = ::strptime(date.c_str(), "%Y-%m-%dT%H:%M:%S", &when);
+    return end != nullptr && *end == '\0'
+               ? std::optional<Duration>(std::chrono::seconds(::timegm(&when)))
+               : std::nullopt;
 }
 
 }  // namespace
@@ -104,6 +117,18 @@ Result<JobRecord> parse_job_record(std::string_view text) {
     record.batch_host = value_of(text, "BatchHost");
     record.run_time = parse_slurm_time(value_of(text, "RunTime")).value_or(Duration{0});
     record.time_limit = parse_slurm_time(value_of(text, "TimeLimit"));
+    if (record.time_limit) {
+        record.time_left = *record.time_limit - record.run_time;
+        // A limit is whole minutes, and the end that a site has set for a job is not.
+        const auto start = parse_date(value_of(text, "StartTime"));
+        const auto end = parse_date(value_of(text, "EndTime"));
+        const Duration exact = start && end ? *end - *start - record.run_time : Duration{0};
+        // Not where the job was suspended meanwhile, or clocks were changed for the summer.
+        if (start && end && exact - record.time_left < kMinute &&
+            record.time_left - exact < kMinute) {
+            record.time_left = exact;
+        }
+    }
     return record;
 }
 

@@ -42,6 +42,8 @@ struct JobRecord {
     Duration run_time{0};
     /// Nothing: without end.
     std::optional<Duration> time_limit;
+    /// What is left of it, to the second.
+    Duration time_left{0};
 
     friend bool operator==(const JobRecord&, const JobRecord&) = default;
 };

@@ -60,8 +60,26 @@ TEST(SlurmJobTest, ReadsWhatScontrolSaysOfAJob) {
             .may_requeue = true,
             .batch_host = "n1",
             .run_time = 12s,
-            .time_limit = 26h})
+            .time_limit = 26h,
+            .time_left = 26h - 12s})
     );
+}
+
+TEST(SlurmJobTest, AnEndThatIsNoWholeMinutesAwayIsExact) {
+    const std::string job =
+        "JobId=1 JobState=RUNNING RunTime=00:00:10 TimeLimit=00:01:00 "
+        "StartTime=2026-12-01T23:59:50 EndTime=";
+
+    EXPECT_EQ(parse_job_record(job + "2026-12-02T00:00:35")->time_left, 35s);
+    EXPECT_EQ(parse_job_record(job + "2026-12-02T00:00:50")->time_left, 50s);
+}
+
+TEST(SlurmJobTest, ASuspendedJobsTimeStandsStill) {
+    const std::string job =
+        "JobId=1 JobState=RUNNING RunTime=00:00:10 TimeLimit=00:01:00 "
+        "StartTime=2026-12-01T05:00:00 EndTime=2026-12-01T06:01:00";
+
+    EXPECT_EQ(parse_job_record(job)->time_left, 50s);
 }
 
 TEST(SlurmJobTest, AJobWithoutLimitHasNone) {
