@@ -12,6 +12,8 @@
 #include <fmt/format.h>
 
 #include "base/nearest.hpp"
+#include "cli/until.hpp"
+#include "runtime/end_watch.hpp"
 #include "spec/scalar.hpp"
 
 namespace muster {
@@ -205,6 +207,28 @@ void add_loss(CLI::App& command, TeamArguments& team) {
         ->group(kGroup);
 }
 
+void add_until(CLI::App& command, std::optional<Until>& until) {
+    const auto take = [&until](const std::string& text) -> std::string {
+        Result<Until> parsed = parse_until(text, world_now().since_1970);
+        if (!parsed.ok()) {
+            return parsed.error().message;
+        }
+        until = std::move(*parsed);
+        return "";
+    };
+    command
+        .add_option_function<std::string>(
+            "--until",
+            [](const std::string&) {},
+            "When the time is over: 2h, 17:30 or 2026-12-01T17:30. Before it trials are warned, "
+            "save "
+            "what they have and stop, and the run ends with 75. In a Slurm job muster knows its "
+            "end by itself"
+        )
+        ->check(CLI::Validator(take, ""))
+        ->type_name("TIME");
+}
+
 void add_directory(CLI::App& command, std::string& directory) {
     command.add_option("dir", directory, "The experiment's directory, or its name under ./results")
         ->required()
@@ -219,12 +243,14 @@ void add_run_commands(CLI::App& app, Commands& to) {
         "  muster run sweep.yaml\n"
         "  muster run sweep.yaml --set num_samples=8 --set resources.cpu=2\n"
         "  muster run sweep.yaml --node-resources cpu=4,gpu=2\n"
+        "  muster run sweep.yaml --until 17:30\n"
         "  muster launch --hosts n1,n2 -- run sweep.yaml\n"
         "  mpirun -n 3 --oversubscribe muster run sweep.yaml --rank-is-node --node-resources "
         "cpu=2\n"
         "Exit codes: 0 all fine, 1 some trials failed, 2 bad input, 3 infeasible, 4 cancelled,\n"
         "5 the system failed (a full disk, say), 75 run it again to go on.\n"
-        "^C once stops cleanly and keeps everything, twice at once."
+        "^C once stops cleanly and keeps everything, twice at once. SIGTERM and SIGUSR1 say that "
+        "the\ntime is nearly up: trials are warned and stopped, and the run ends with 75."
     );
     add_spec(*run, to.run.spec);
     add_node(*run, to.run.node);
@@ -238,6 +264,7 @@ void add_run_commands(CLI::App& app, Commands& to) {
     run->add_flag(
         "--keep-going", to.run.keep_going, "Go on although every trial fails from the first on"
     );
+    add_until(*run, to.run.until);
     add_team(*run, to.run.team);
     add_loss(*run, to.run.team);
 }
@@ -340,6 +367,15 @@ void add_launch_command(CLI::App& app, LaunchCommand& to) {
         to.start_timeout,
         std::chrono::seconds{1}
     );
+    launch
+        ->add_option(
+            "--max-requeues",
+            to.max_requeues,
+            "In a Slurm job: put it back into the queue when the run ends with 75, until that was "
+            "done so often in all; 0 without it"
+        )
+        ->check(count())
+        ->type_name("N");
     launch->add_flag("--dry-run", to.dry_run, "Print the line and do nothing");
     launch->add_option("command", options.arguments, "What muster is to do, behind --")
         ->required()

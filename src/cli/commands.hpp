@@ -17,6 +17,7 @@
 #include "probe/format_nodes.hpp"
 #include "probe/probe.hpp"
 #include "protocol/roll_call.hpp"
+#include "runtime/end_watch.hpp"
 #include "runtime/roles.hpp"
 #include "transport/launcher.hpp"
 
@@ -74,6 +75,7 @@ struct RunCommand {
     bool keep_going = false;
     bool fresh = false;
     bool retry_failed = false;
+    std::optional<Until> until;
     /// Log lines even on a terminal.
     bool plain = false;
 };
@@ -84,6 +86,8 @@ struct LaunchCommand {
     std::string more;
     /// How long until muster must have begun on rank 0.
     Duration start_timeout = std::chrono::minutes{2};
+    /// How often a Slurm job is put back into the queue when its run ends with 75.
+    std::uint32_t max_requeues = 0;
     /// Print the line alone.
     bool dry_run = false;
 };

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -22,9 +24,15 @@
 #include "launch/launch_line.hpp"
 #include "launch/launcher_process.hpp"
 #include "model/placeholder.hpp"
+#include "process/environment.hpp"
+#include "slurm/job.hpp"
+#include "slurm/requeue.hpp"
 
 namespace muster {
 namespace {
+
+/// For a controller that is away. Slurm ends the job's script when its time is over.
+constexpr std::chrono::seconds kRequeuePatience{120};
 
 std::string variable(const char* name) {
     const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
@@ -133,6 +141,17 @@ Result<std::vector<std::string>> line_of(const LaunchCommand& command) {
     return line;
 }
 
+/// So that the job's next incarnation goes on by itself. Slurm then ends this one; its exit code is
+/// that of the run in any case.
+void put_back(std::uint32_t most) {
+    const std::optional<SlurmJob> job = slurm_job_of(current_environment());
+    const RequeueEnd end = job ? requeue(*job, most, kRequeuePatience)
+                               : RequeueEnd{false, "--max-requeues is for Slurm jobs"};
+    if (!end.text.empty()) {
+        std::fputs(fmt::format("muster: {}\n", end.text).c_str(), stderr);
+    }
+}
+
 }  // namespace
 
 int carry_out(const LaunchCommand& command) {
@@ -151,8 +170,19 @@ int carry_out(const LaunchCommand& command) {
     if (const Status allowed = check_root(line->front()); !allowed) {
         return complain(allowed.error());
     }
+    if (command.max_requeues > 0) {
+        // One thread, before anything reads it.
+        const std::string most = std::to_string(command.max_requeues);
+        ::setenv(kMaxRequeues.data(), most.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+    }
     const Result<int> exit_code = run_launcher(*line, token_for_launch(), command.start_timeout);
-    return exit_code ? *exit_code : complain(exit_code.error());
+    if (!exit_code) {
+        return complain(exit_code.error());
+    }
+    if (*exit_code == kExitContinue && command.max_requeues > 0) {
+        put_back(command.max_requeues);
+    }
+    return *exit_code;
 }
 
 }  // namespace muster

@@ -282,6 +282,7 @@ CommandEnd carry_out(const RunCommand& command, const Surroundings& surroundings
     request.start_timeout = command.team.start_timeout;
     request.wait_for_nodes = command.team.wait_for_nodes;
     request.keep_going = command.keep_going;
+    request.until = command.until;
     ProgressOptions progress{.name = spec->name, .objective = spec->objective};
     const bool plain =
         command.plain || (surroundings.transport != nullptr && !is_seen_on_terminal());

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "protocol/commands.hpp"
 #include "protocol/facts.hpp"
 #include "resources/node_inventory.hpp"
+#include "runtime/end_watch.hpp"
 #include "runtime/roles.hpp"
 
 namespace muster {
@@ -69,6 +71,8 @@ struct RunRequest {
     Duration wait_for_nodes{0};
     /// Go on although nothing that was started succeeds.
     bool keep_going = false;
+    /// When the time is over. In a Slurm job, which `environment` shows, its end counts as well.
+    std::optional<Until> until;
     /// What goes to <experiment>/experiment.yaml; made from the spec when it is empty or when
     /// `fresh` gives the experiment another name.
     std::string resolved_yaml;
@@ -103,7 +107,8 @@ struct RunOutcome {
 };
 
 /// Runs `spec` to its end. SIGINT, SIGTERM, SIGUSR1 and SIGHUP are handled here from first to
-/// last: the first asks the trials to stop, a second SIGINT kills them. What it made for the run
+/// last: SIGINT asks the trials to stop, a second one kills them; the others say that the time is
+/// nearly up (end_watch.hpp). What it made for the run
 /// alone (the run directory, the owner file, the report socket) is gone afterwards on every path.
 ///
 /// REQUIRES: the calling process has no other thread.

@@ -16,8 +16,10 @@
 #include "process/spawner.hpp"
 #include "report/report_server.hpp"
 #include "runtime/descriptors.hpp"
+#include "runtime/end_watch.hpp"
 #include "runtime/experiment_clock.hpp"
 #include "runtime/host.hpp"
+#include "runtime/lost_head.hpp"
 #include "runtime/node_side.hpp"
 #include "runtime/post.hpp"
 #include "runtime/roll_call.hpp"
@@ -45,15 +47,18 @@ class ServeLoop : private HeadLine {
         SignalSource& signals,
         Agent& agent,
         Processes& processes,
-        ReportServer& reports
+        ReportServer& reports,
+        LostHead lost_head
     )
         : transport_(transport),
           signals_(signals),
+          lost_head_(std::move(lost_head)),
           post_(transport),
           node_(agent, processes, reports, *this),
           clock_(TimePoint{}, monotonic_now()) {}
 
     ServeEnd run(const NodeInventory& inventory) {
+        lost_head_.heard(world_now().boot);
         node_.tell(NodeProbed{inventory, 1}, clock_.now());
         while (!node_.has_left()) {
             turn();
@@ -75,13 +80,15 @@ class ServeLoop : private HeadLine {
     }
 
     void turn() {
-        constexpr std::size_t kOwn = 1;
+        constexpr std::size_t kOwn = 2;
         constexpr std::size_t kNode = 2;
         const bool reading = transport_.unsent(kHeadRank) < kMostUnsent;
-        fds_.assign(1, {signals_.fd(), POLLIN, 0});
+        fds_.assign({{signals_.fd(), POLLIN, 0}, {lost_head_.fd(), POLLIN, 0}});
         node_.add_poll_fds(fds_, reading);
         transport_.add_poll_fds(fds_);
-        const Duration until_due = node_.next_deadline() - clock_.now();
+        const Duration until_due = std::min(
+            node_.next_deadline() - clock_.now(), lost_head_.longest_wait(world_now().boot)
+        );
         const Duration wait = std::min(
             transport_.longest_wait(), std::clamp<Duration>(until_due, kShortestWait, kLongestWait)
         );
@@ -100,12 +107,16 @@ class ServeLoop : private HeadLine {
         node_.take(&fds_[kOwn], clock_.now());
         transport_.polled(std::span<const pollfd>(fds_).subspan(kOwn + kNode));
         hear_head();
+        lost_head_.look(world_now().boot);
         node_.tick(clock_.now());
         post_.flush();
     }
 
     void hear_head() {
         AgentPost::Inbox inbox = post_.receive(true);
+        if (!inbox.heard.empty()) {
+            lost_head_.heard(world_now().boot);
+        }
         for (AgentPost::Heard& heard : inbox.heard) {
             if (const auto* dismiss = std::get_if<Dismiss>(&heard.message)) {
                 orderly_ = dismiss->orderly;
@@ -120,6 +131,7 @@ class ServeLoop : private HeadLine {
 
     Transport& transport_;
     SignalSource& signals_;
+    LostHead lost_head_;
     AgentPost post_;
     NodeSide node_;
     ExperimentClock clock_;
@@ -171,7 +183,10 @@ Result<ServeEnd> serve_as_agent(const ServeRequest& request, const Enlisted& enl
         .heartbeat = enlisted.heartbeat,
         .lease = enlisted.lease,
         .rejoin = enlisted.rejoin});
-    ServeLoop loop(*request.transport, *request.signals, agent, processes, *reports);
+    LostHead lost_head(current_environment(), enlisted.lease, request.transport->rank());
+    ServeLoop loop(
+        *request.transport, *request.signals, agent, processes, *reports, std::move(lost_head)
+    );
     const ServeEnd end = loop.run(enlisted.inventory);
     processes.shutdown(kShutdownPatience);
     return end;

@@ -52,7 +52,9 @@ class Forms:
 
     def test_slurms_warning_ends_the_job_with_75_and_all_is_kept(self):
         leave = "trap 'sleep 0.3; touch left.$MUSTER_TRIAL_ID; exit 1' TERM"
-        job = self.submit("-N2", self.form, self.holding_spec(6, before=leave))
+        self.env["MAX_REQUEUES"] = "0"
+        spec = self.holding_spec(6, before=leave, end={"warning": "1s"})
+        job = self.submit("-N2", self.form, spec)
         up = self.wait_for_trials(2 * self.cores(), job)
 
         self.login("scancel", "--batch", "--signal=USR1", job)
