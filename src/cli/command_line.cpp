@@ -260,6 +260,11 @@ void add_run_commands(CLI::App& app, Commands& to) {
     run->add_flag(
         "--retry-failed", to.run.retry_failed, "When going on, run trials that failed again"
     );
+    run->add_flag(
+        "--no-wait",
+        to.run.no_wait,
+        "Refuse at once when another run, on another host, may hold the experiment"
+    );
     run->add_flag("--plain", to.run.plain, "Log lines in place of the live table");
     run->add_flag(
         "--keep-going", to.run.keep_going, "Go on although every trial fails from the first on"

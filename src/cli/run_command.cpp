@@ -277,6 +277,7 @@ CommandEnd carry_out(const RunCommand& command, const Surroundings& surroundings
     request.environment = as_variables(surroundings.environment);
     request.fresh = command.fresh;
     request.retry_failed = command.retry_failed;
+    request.wait_for_owner = !command.no_wait;
     request.lease = command.team.lease;
     request.rejoin = command.team.rejoin;
     request.start_timeout = command.team.start_timeout;

@@ -34,6 +34,10 @@ class LivingObserver : public Observer {
     void on_trial_ended(const Head& head, TrialId trial, TimePoint now) override {
         observer_->on_trial_ended(head, trial, now);
     }
+    void on_wait() override {
+        announce_alive(std::chrono::ceil<std::chrono::seconds>(patience_));
+        observer_->on_wait();
+    }
 
   private:
     std::unique_ptr<Observer> observer_;

@@ -123,6 +123,22 @@ RollCall::~RollCall() {
     dismiss();
 }
 
+TeamFile RollCall::team(const std::vector<AgentRank>& agents, Duration lease) const {
+    TeamFile team;
+    team.token_path = token_path_;
+    team.lease = lease;
+    for (const AgentRank& agent : agents) {
+        const auto enrol = enrolled_.find(agent.rank);
+        if (agent.rank != kHeadRank && enrol != enrolled_.end()) {
+            const Enrol& said = enrol->second;
+            team.agents.push_back(
+                {agent.rank, agent.inventory.name, said.host, said.boot_id, said.pid}
+            );
+        }
+    }
+    return team;
+}
+
 void RollCall::dismiss() {
     take_broken();
     for (const std::uint32_t rank : present_) {
@@ -204,12 +220,13 @@ Result<std::vector<EnrolledRank>> RollCall::gather(const Enrol& own, Duration ti
         );
     }
     std::vector<EnrolledRank> ranks;
-    for (auto& [rank, enrol] : enrolled) {
+    for (const auto& [rank, enrol] : enrolled) {
         if (rank == kHeadRank ||
             std::find(present_.begin(), present_.end(), rank) != present_.end()) {
-            ranks.push_back({rank, std::move(enrol)});
+            ranks.push_back({rank, enrol});
         }
     }
+    enrolled_ = std::move(enrolled);
     return ranks;
 }
 
@@ -250,6 +267,7 @@ Result<std::vector<AgentRank>> RollCall::enlist(const Roles& roles, const Enlist
             transport_.send(agent.rank, Lane::Control, encode(word));
         }
     }
+    token_path_ = path;
     Result<std::vector<AgentRank>> ready = hear_who_is_ready(roles.agents, options);
     if (!path.empty()) {
         std::error_code ignored;

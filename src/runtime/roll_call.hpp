@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "base/time.hpp"
 #include "protocol/roll_call.hpp"
 #include "runtime/roles.hpp"
+#include "runtime/team_file.hpp"
 #include "transport/transport.hpp"
 
 namespace muster {
@@ -54,6 +56,10 @@ class RollCall {
     /// say (naming its node); System, when the token can't be written.
     Result<std::vector<AgentRank>> enlist(const Roles& roles, const EnlistOptions& options);
 
+    /// The agents that enlist() has returned, without rank 0's own, for who goes on after a head that
+    /// died.
+    TeamFile team(const std::vector<AgentRank>& agents, Duration lease) const;
+
     /// Some rank was lost: nobody may wait for the others.
     bool lost_any() const { return lost_any_; }
     /// What agents said to the head while others were still waited for.
@@ -74,6 +80,9 @@ class RollCall {
     int stop_fd_;
     /// Ranks that are not lost, did not leave, and are no agents; 0 is not among them.
     std::vector<std::uint32_t> present_;
+    /// By rank: what gather() heard.
+    std::map<std::uint32_t, Enrol> enrolled_;
+    std::string token_path_;
     std::vector<ReceivedMessage> early_;
     bool lost_any_ = false;
 };

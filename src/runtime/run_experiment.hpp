@@ -45,6 +45,9 @@ class Observer {
 
     /// The trial's end is on disk.
     virtual void on_trial_ended(const Head& head, TrialId trial, TimePoint now) = 0;
+
+    /// The run has not begun: it waits for another that may still live. Every second or so.
+    virtual void on_wait() {}
 };
 
 /// How to run, besides what the spec says.
@@ -83,6 +86,9 @@ struct RunRequest {
     bool fresh = false;
     /// Run failed trials again that an earlier run left behind.
     bool retry_failed = false;
+    /// An owner of the experiment on another host that gives no sign of life is waited for, until
+    /// it is known to live or to be dead.
+    bool wait_for_owner = true;
 };
 
 /// How it ended.

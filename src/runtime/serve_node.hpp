@@ -30,6 +30,8 @@ struct ServeRequest {
 struct ServeEnd {
     /// No rank was lost: all leave together, by MPI_Finalize. Else nobody may wait for the others.
     bool orderly = false;
+    /// The head sent it away, and so knows that it is gone.
+    bool dismissed = false;
 };
 
 /// Answers the roll call, serves the node until the head dismisses it, is gone, or does not take it

@@ -18,7 +18,6 @@
 #include "runtime/experiment_dir.hpp"
 #include "runtime/held_commands.hpp"
 #include "runtime/host.hpp"
-#include "runtime/owner_file.hpp"
 #include "runtime/run_dir.hpp"
 #include "runtime/signals.hpp"
 
@@ -112,60 +111,6 @@ class DirectoryTest : public testing::Test {
 
     std::string root_;
 };
-
-using OwnerFileTest = DirectoryTest;
-
-TEST_F(OwnerFileTest, ASecondOwnerIsToldWhoTheFirstIs) {
-    const Result<OwnerFile> first = OwnerFile::take(root_);
-    ASSERT_TRUE(first.ok()) << first.error().message;
-
-    const Result<OwnerFile> second = OwnerFile::take(root_);
-
-    ASSERT_FALSE(second.ok());
-    EXPECT_EQ(second.error().code, ErrorCode::Conflict);
-    EXPECT_NE(second.error().message.find(std::to_string(::getpid())), std::string::npos);
-    EXPECT_NE(second.error().message.find(host_name()), std::string::npos);
-}
-
-TEST_F(OwnerFileTest, ItIsGoneWithItsOwner) {
-    { const Result<OwnerFile> first = OwnerFile::take(root_); }
-
-    EXPECT_TRUE(fs::is_empty(root_));
-}
-
-TEST_F(OwnerFileTest, AProcessThatIsGoneIsSucceeded) {
-    // The pid lives, but began at another time: the number was given away again.
-    write("owner", R"({"host": ")" + host_name() + R"(", "pid": 1, "started": 123456789})");
-
-    const Result<OwnerFile> owner = OwnerFile::take(root_);
-
-    EXPECT_TRUE(owner.ok()) << owner.error().message;
-}
-
-TEST_F(OwnerFileTest, AnotherHostIsDeadAfterAMinuteOfSilence) {
-    write("owner", R"({"host": "elsewhere", "pid": 1, "started": 5})");
-    EXPECT_EQ(OwnerFile::take(root_).error().code, ErrorCode::Conflict);
-
-    fs::last_write_time(root_ + "/owner", fs::file_time_type::clock::now() - 2min);
-
-    EXPECT_TRUE(OwnerFile::take(root_).ok());
-}
-
-TEST_F(OwnerFileTest, AnOwnerLearnsThatItWasRemovedOrSucceeded) {
-    const Result<OwnerFile> owner = OwnerFile::take(root_);
-    ASSERT_TRUE(owner.ok());
-    EXPECT_TRUE(owner->touch().ok());
-
-    write("owner", R"({"host": "elsewhere", "pid": 7, "started": 5})");
-    const Status succeeded = owner->touch();
-    fs::remove(root_ + "/owner");
-    const Status removed = owner->touch();
-
-    ASSERT_FALSE(succeeded.ok());
-    EXPECT_NE(succeeded.error().message.find("process 7 on elsewhere"), std::string::npos);
-    ASSERT_FALSE(removed.ok());
-    EXPECT_NE(removed.error().message.find(root_ + " was removed"), std::string::npos);
-}
 
 using RunDirTest = DirectoryTest;
 
