@@ -13,6 +13,7 @@
 #include "muster/value.hpp"
 
 #include "base/ids.hpp"
+#include "base/random.hpp"
 #include "model/placeholder.hpp"
 
 namespace muster {
@@ -83,6 +84,9 @@ Result<std::vector<std::string>> fill_command(const Context& context) {
         return std::vector<std::string>{"/bin/sh", "-c", std::move(line).value()};
     }
     std::vector<std::string> argv;
+    if (!spec.function.empty()) {
+        return argv;
+    }
     argv.reserve(spec.command.size());
     for (std::size_t i = 0; i < spec.command.size(); ++i) {
         auto word = expand(spec.command[i], context.values);
@@ -181,6 +185,8 @@ make_env(const Context& context, const std::string& params_path) {
     }
     env.insert(env.end(), mask->begin(), mask->end());
     env.push_back({"OMP_NUM_THREADS", std::to_string(thread_count(start))});
+    RandomStream seeds = RandomStream::derive(context.setup.seed, "trial", start.key.trial.value);
+    env.push_back({"MUSTER_SEED", std::to_string(seeds())});
     for (const EnvironmentVariable& variable : context.setup.trial->env) {
         auto value = expand(variable.value, context.values);
         if (!value) {
@@ -374,6 +380,7 @@ Result<LaunchPlan> make_launch_plan(
     return LaunchPlan{
         .key = start.key,
         .argv = std::move(argv).value(),
+        .function = setup.trial->function,
         .env = std::move(env).value(),
         .workdir = context.workdir,
         .files = std::move(files).value(),

@@ -80,15 +80,6 @@ struct Shared {
     int affinity_error = 0;
 };
 
-void set_oom_score() {
-    const int fd = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        // Failing leaves the trial no worse off than before; there is nobody to tell.
-        [[maybe_unused]] const ssize_t wrote = ::write(fd, kOomScore, sizeof kOomScore - 1);
-        ::close(fd);
-    }
-}
-
 /// Tries each place where the program may be. Leaves the errno that says most.
 void exec_first(Shared& shared) {
     int seen = ENOENT;
@@ -122,7 +113,7 @@ int run_child(void* argument) {
     }
     ::dup2(shared.stdout_fd, STDOUT_FILENO);
     ::dup2(shared.stderr_fd, STDERR_FILENO);
-    set_oom_score();
+    raise_oom_score();
     if (!shared.mask->empty() &&
         ::sched_setaffinity(0, shared.mask->bytes(), shared.mask->set()) != 0) {
         shared.affinity_error = errno;
@@ -203,34 +194,61 @@ std::string explain_failure(const Shared& shared, const ChildRequest& request) {
     return fmt::format("cannot run '{}': {}", program, errno_text(error_number));
 }
 
+/// The hardware threads that a process may run on; nothing when that can't be told.
+std::vector<std::uint32_t> binding_of(pid_t pid) {
+    // Masks are as long as the kernel's own, whatever the highest CPU is.
+    CpuMask actual(std::size_t{128});
+    return ::sched_getaffinity(pid, actual.bytes(), actual.set()) == 0
+               ? actual.units()
+               : std::vector<std::uint32_t>{};
+}
+
 std::string binding_text(const std::vector<std::uint32_t>& wanted, const std::string& found) {
     return fmt::format("asked to run on CPUs {}, {}", fmt::join(wanted, ","), found);
 }
 
-/// Reads the binding of a new process back.
-std::string check_binding(pid_t pid, const ChildRequest& request, const Shared& shared) {
-    if (shared.affinity_error != 0) {
-        return binding_text(
-            request.processing_units,
-            "which the system refused: " + errno_text(shared.affinity_error)
-        );
+/// Reads the binding of a process back, which setting it has left with this errno.
+std::string check_binding(pid_t pid, std::vector<std::uint32_t> wanted, int affinity_error) {
+    if (affinity_error != 0) {
+        return binding_text(wanted, "which the system refused: " + errno_text(affinity_error));
     }
-    // Masks are as long as the kernel's own, whatever the highest CPU is.
-    CpuMask actual(std::size_t{128});
-    if (::sched_getaffinity(pid, actual.bytes(), actual.set()) != 0) {
-        return {};
-    }
-    std::vector<std::uint32_t> wanted = request.processing_units;
     std::sort(wanted.begin(), wanted.end());
     wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
-    const std::vector<std::uint32_t> found = actual.units();
-    if (wanted == found) {
+    const std::vector<std::uint32_t> found = binding_of(pid);
+    if (wanted == found || found.empty()) {
         return {};
     }
     return binding_text(wanted, fmt::format("but runs on {}", fmt::join(found, ",")));
 }
 
 }  // namespace
+
+void raise_oom_score() {
+    const int fd = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        // Failing leaves the trial no worse off than before; there is nobody to tell.
+        [[maybe_unused]] const ssize_t wrote = ::write(fd, kOomScore, sizeof kOomScore - 1);
+        ::close(fd);
+    }
+}
+
+BoundMeanwhile::BoundMeanwhile(const std::vector<std::uint32_t>& processing_units) {
+    if (processing_units.empty()) {
+        return;
+    }
+    before_ = binding_of(0);
+    const CpuMask mask(processing_units);
+    const bool set = ::sched_setaffinity(0, mask.bytes(), mask.set()) == 0;
+    problem_ = check_binding(0, processing_units, set ? 0 : errno);
+}
+
+BoundMeanwhile::~BoundMeanwhile() {
+    if (!before_.empty()) {
+        const CpuMask mask(before_);
+        // What may run on these now ran on them before.
+        ::sched_setaffinity(0, mask.bytes(), mask.set());
+    }
+}
 
 ChildStart start_child(const ChildRequest& request) {
     const std::vector<std::string> places =
@@ -276,7 +294,8 @@ ChildStart start_child(const ChildRequest& request) {
         return start;
     }
     if (!request.processing_units.empty()) {
-        start.binding_problem = check_binding(start.pid, request, shared);
+        start.binding_problem =
+            check_binding(start.pid, request.processing_units, shared.affinity_error);
     }
     return start;
 }

@@ -43,6 +43,26 @@ struct ChildStart {
 /// signal blocked, all at their defaults (they must be so here) and stdin as it is here.
 ChildStart start_child(const ChildRequest& request);
 
+/// Makes the kernel take this process before others when memory runs out.
+void raise_oom_score();
+
+/// This process runs on other hardware threads for as long as this lives, and so does what it
+/// forks meanwhile for good. Empty is where it was.
+class BoundMeanwhile {
+  public:
+    explicit BoundMeanwhile(const std::vector<std::uint32_t>& processing_units);
+    ~BoundMeanwhile();
+    BoundMeanwhile(const BoundMeanwhile&) = delete;
+    BoundMeanwhile& operator=(const BoundMeanwhile&) = delete;
+
+    /// Empty, or why it does not run there.
+    const std::string& problem() const { return problem_; }
+
+  private:
+    std::vector<std::uint32_t> before_;
+    std::string problem_;
+};
+
 /// Moves every thread of `pids` to `processing_units`. Empty, or why it was not done.
 std::string
 bind_processes(const std::vector<pid_t>& pids, const std::vector<std::uint32_t>& processing_units);

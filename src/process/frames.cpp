@@ -13,6 +13,7 @@ enum class Kind : std::uint8_t {
     Launch,
     End,
     Bind,
+    Signal,
     Started,
     Reports,
     Remark,
@@ -176,6 +177,7 @@ void get_key(Reader& reader, MemberKey& key) {
 void get_plan(Reader& reader, LaunchPlan& plan) {
     get_key(reader, plan.key);
     reader.get(plan.argv);
+    reader.get(plan.function);
     plan.env.resize(reader.get_size());
     for (EnvironmentVariable& variable : plan.env) {
         reader.get(variable.name);
@@ -201,6 +203,8 @@ void get_plan(Reader& reader, LaunchPlan& plan) {
         reader.get(metric.path);
         reader.get(metric.pattern);
     }
+    reader.get(plan.checkpoints.directory);
+    reader.get(plan.checkpoints.kept);
 }
 
 void get_reports(Reader& reader, KeeperReports& frame) {
@@ -227,6 +231,8 @@ std::optional<ToKeeper> read_to_keeper(Reader& reader) {
             return EndNow{get_one<std::uint8_t>(reader) != 0};
         case Kind::Bind:
             return BindNow{get_one<std::vector<std::uint32_t>>(reader)};
+        case Kind::Signal:
+            return SignalNow{get_one<std::int32_t>(reader)};
         case Kind::Started:
         case Kind::Reports:
         case Kind::Remark:
@@ -266,6 +272,7 @@ std::optional<FromKeeper> read_from_keeper(Reader& reader) {
         case Kind::Launch:
         case Kind::End:
         case Kind::Bind:
+        case Kind::Signal:
             break;
     }
     return std::nullopt;
@@ -278,8 +285,9 @@ void append_frame(const UseEnvironment& frame, std::string& out) {
 }
 
 void append_frame(const LaunchPlan& plan, std::string& out) {
-    // A field more does not compile here: then get_plan() has to know it, too.
-    const auto& [key, argv, env, workdir, files, remove_at_end, trial_dir, make_trial_dir, output, output_path, processing_units, memory_limit_bytes, grace, metrics] =
+    // A field more does not compile here: then get_plan() has to know it, too. Of checkpoints the
+    // keeper needs to know what is none.
+    const auto& [key, argv, function, env, workdir, files, remove_at_end, trial_dir, make_trial_dir, output, output_path, processing_units, memory_limit_bytes, grace, metrics, checkpoints] =
         plan;
     Writer writer(Kind::Launch, out);
     writer.put(key.trial.value);
@@ -287,6 +295,7 @@ void append_frame(const LaunchPlan& plan, std::string& out) {
     writer.put(key.attempt.number);
     writer.put(key.member.value);
     writer.put(argv);
+    writer.put(function);
     writer.put_size(env.size());
     for (const EnvironmentVariable& variable : env) {
         writer.put(variable.name);
@@ -312,6 +321,8 @@ void append_frame(const LaunchPlan& plan, std::string& out) {
         writer.put(metric.path);
         writer.put(metric.pattern);
     }
+    writer.put(checkpoints.directory);
+    writer.put(checkpoints.kept);
 }
 
 void append_frame(const EndNow& frame, std::string& out) {
@@ -320,6 +331,10 @@ void append_frame(const EndNow& frame, std::string& out) {
 
 void append_frame(const BindNow& frame, std::string& out) {
     Writer(Kind::Bind, out).put(frame.processing_units);
+}
+
+void append_frame(const SignalNow& frame, std::string& out) {
+    Writer(Kind::Signal, out).put(frame.number);
 }
 
 void append_frame(const KeeperStarted& frame, std::string& out) {

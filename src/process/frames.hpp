@@ -42,7 +42,12 @@ struct BindNow {
     std::vector<std::uint32_t> processing_units;
 };
 
-using ToKeeper = std::variant<UseEnvironment, LaunchMember, EndNow, BindNow>;
+/// Send the member's own process a signal that does not ask for its end.
+struct SignalNow {
+    std::int32_t number = 0;
+};
+
+using ToKeeper = std::variant<UseEnvironment, LaunchMember, EndNow, BindNow, SignalNow>;
 
 // --- keeper to agent ---
 
@@ -73,6 +78,7 @@ void append_frame(const UseEnvironment& frame, std::string& out);
 void append_frame(const LaunchPlan& plan, std::string& out);
 void append_frame(const EndNow& frame, std::string& out);
 void append_frame(const BindNow& frame, std::string& out);
+void append_frame(const SignalNow& frame, std::string& out);
 void append_frame(const KeeperStarted& frame, std::string& out);
 void append_frame(const KeeperReports& frame, std::string& out);
 void append_frame(const KeeperRemark& frame, std::string& out);

@@ -6,6 +6,8 @@
 
 #include <sys/types.h>
 
+#include "process/function.hpp"
+
 namespace muster {
 
 /// What a process is forked into by the spawner: serves launches from the agent at the other end
@@ -14,6 +16,6 @@ namespace muster {
 ///
 /// REQUIRES: one thread; every signal blocked and at its default; descriptors 0, 1 and 2 are
 /// /dev/null, every other one but `socket` is closed.
-void run_keeper(int socket, pid_t parent);
+void run_keeper(int socket, pid_t parent, const TrialFunctions& functions);
 
 }  // namespace muster

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "checkpoint/checkpoint_files.hpp"
 #include "process/child.hpp"
 #include "process/files.hpp"
 #include "process/process_tree.hpp"
@@ -36,6 +37,9 @@ Outcome not_started(int error_number, std::string text) {
 
 /// Directories and files before the start. Nothing when all went well.
 std::optional<Outcome> prepare_files(const LaunchPlan& plan) {
+    if (!plan.checkpoints.directory.empty() && plan.key.member.value == 0) {
+        remove_leftovers(plan.checkpoints);
+    }
     if (plan.make_trial_dir) {
         if (const int failed = make_directories(plan.trial_dir); failed != 0) {
             return not_started(
@@ -114,20 +118,20 @@ std::vector<const char*> BaseEnvironment::with(
     return result;
 }
 
-Member::Member(LaunchPlan plan, OutputCapture output, Clock::time_point now)
+Member::Member(LaunchPlan plan, OutputCapture output, KeeperThings& things, Clock::time_point now)
     : plan_(std::move(plan)),
+      things_(&things),
       output_(std::move(output)),
       memory_(plan_.memory_limit_bytes, now),
       began_(now) {}
 
-std::optional<Member>
-Member::start(LaunchPlan plan, const BaseEnvironment& environment, std::string& outbox) {
+std::optional<Member> Member::start(LaunchPlan plan, KeeperThings& things, std::string& outbox) {
     const Clock::time_point now = Clock::now();
     const auto fail = [&](Outcome outcome) -> std::optional<Member> {
         append_frame(KeeperEnded{std::move(outcome), Usage{}}, outbox);
         return std::nullopt;
     };
-    if (plan.argv.empty()) {
+    if (plan.argv.empty() && plan.function.empty()) {
         return fail(not_started(EINVAL, "there is no command to run; set 'trial.command'"));
     }
     if (std::optional<Outcome> failed = prepare_files(plan)) {
@@ -151,18 +155,8 @@ Member::start(LaunchPlan plan, const BaseEnvironment& environment, std::string& 
         return fail(not_started(errno, output.error().message));
     }
 
-    Member member(std::move(plan), std::move(output).value(), now);
-    std::vector<std::string> storage;
-    const std::vector<const char*> variables = environment.with(member.plan_.env, storage);
-    const ChildStart child = start_child({
-        .argv = member.plan_.argv,
-        .environment = variables.data(),
-        .workdir = member.plan_.workdir,
-        .stdout_fd = member.output_.stdout_fd(),
-        .stderr_fd = member.output_.stderr_fd(),
-        .is_terminal = member.plan_.output == OutputMode::Pty,
-        .processing_units = member.plan_.processing_units,
-    });
+    Member member(std::move(plan), std::move(output).value(), things, now);
+    const ChildStart child = member.start_process();
     if (child.pid < 0) {
         if (!member.plan_.remove_at_end.empty()) {
             ::unlink(member.plan_.remove_at_end.c_str());
@@ -176,6 +170,30 @@ Member::start(LaunchPlan plan, const BaseEnvironment& environment, std::string& 
     }
     append_frame(KeeperStarted{child.pid, child.binding_problem}, outbox);
     return member;
+}
+
+ChildStart Member::start_process() {
+    std::vector<std::string> storage;
+    const std::vector<const char*> variables = things_->environment.with(plan_.env, storage);
+    const ChildRequest request{
+        .argv = plan_.argv,
+        .environment = variables.data(),
+        .workdir = plan_.workdir,
+        .stdout_fd = output_.stdout_fd(),
+        .stderr_fd = output_.stderr_fd(),
+        .is_terminal = plan_.output == OutputMode::Pty,
+        .processing_units = plan_.processing_units,
+    };
+    if (plan_.function.empty()) {
+        return start_child(request);
+    }
+    const TrialFunction* function = find_function(things_->functions, plan_.function);
+    if (function == nullptr) {
+        return {
+            .error_number = ENOENT,
+            .error = fmt::format("this program has no function '{}'", plan_.function)};
+    }
+    return start_function(*function, request, things_->last_words);
 }
 
 void Member::end(bool kill, Clock::time_point now) {
@@ -202,6 +220,13 @@ void Member::kill_all(Clock::time_point now) {
     signal_all(children_of_self(), SIGKILL);
     phase_due_ = now + pass_delay_;
     pass_delay_ = std::min<Clock::duration>(2 * pass_delay_, kLongestPassDelay);
+}
+
+void Member::signal(int number) {
+    // Once it was reaped its number may be another's.
+    if (phase_ == Phase::Running && !wait_status_ && number > 0 && ::kill(pid_, number) == 0) {
+        sent_ = number;
+    }
 }
 
 void Member::bind(const std::vector<std::uint32_t>& processing_units, std::string& outbox) {
@@ -325,9 +350,11 @@ Outcome Member::outcome() const {
     }
     if (ended_by_others_ != 0) {
         outcome.cause = EndCause::Lost;
-        outcome.detail = fmt::format(
-            "by SIG{}, which did not come from muster", ::sigabbrev_np(ended_by_others_)
-        );
+        const char* name = ::sigabbrev_np(ended_by_others_);
+        outcome.detail =
+            ended_by_others_ == sent_
+                ? fmt::format("by SIG{}, muster's warning: it does not handle that signal", name)
+                : fmt::format("by SIG{}, which did not come from muster", name);
         return outcome;
     }
     const int status = wait_status_.value_or(0);
@@ -335,7 +362,8 @@ Outcome Member::outcome() const {
     outcome.cause = signalled ? EndCause::Signalled : EndCause::Exited;
     outcome.code = signalled ? WTERMSIG(status) : WEXITSTATUS(status);
     if (outcome.code != 0) {
-        outcome.detail = output_.tail();
+        outcome.detail = plan_.function.empty() ? "" : things_->last_words.text();
+        outcome.detail = outcome.detail.empty() ? output_.tail() : outcome.detail;
     }
     return outcome;
 }

@@ -398,6 +398,13 @@ void Processes::bind(MemberKey key, const std::vector<std::uint32_t>& processing
     }
 }
 
+void Processes::signal(MemberKey key, int number) {
+    if (KeeperLink* link = state_->find(key)) {
+        append_frame(SignalNow{number}, link->outbox);
+        state_->flush(*link);
+    }
+}
+
 int Processes::fd() const {
     return state_->epoll.get();
 }

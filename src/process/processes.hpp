@@ -54,6 +54,9 @@ class Processes {
     /// Moves all threads of a running member to other hardware threads.
     void bind(MemberKey key, const std::vector<std::uint32_t>& processing_units);
 
+    /// Sends a member's own process, not its children, a signal that does not ask for its end.
+    void signal(MemberKey key, int number);
+
     /// Readable when receive() has something to do. Stays the same for life.
     int fd() const;
 

@@ -3,7 +3,9 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
+#include <iostream>
 #include <system_error>
 #include <utility>
 
@@ -51,7 +53,8 @@ void settle_descriptors(int socket) {
 
 Result<Spawner> Spawner::start(
     const std::string& remove_at_end,
-    const std::vector<std::uint32_t>& processing_units
+    const std::vector<std::uint32_t>& processing_units,
+    const TrialFunctions& functions
 ) {
     if (threads_of(::getpid()).size() > 1) {
         return Error{
@@ -65,6 +68,9 @@ Result<Spawner> Spawner::start(
     }
     UniqueFd ours(ends[0]);
     UniqueFd theirs(ends[1]);
+    // Else every process of a trial would write it once more.
+    std::cout.flush();
+    std::fflush(nullptr);
     const pid_t self = ::getpid();
     const pid_t pid = ::fork();
     if (pid < 0) {
@@ -77,7 +83,7 @@ Result<Spawner> Spawner::start(
             // A refusal leaves trials where we are; nobody listens here yet.
             (void)bind_processes({::getpid()}, processing_units);
         }
-        run_spawner(kSpawnerSocket, self);
+        run_spawner(kSpawnerSocket, self, functions);
         if (!remove_at_end.empty()) {
             std::error_code ignored;
             std::filesystem::remove_all(remove_at_end, ignored);

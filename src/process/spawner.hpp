@@ -19,6 +19,7 @@
 #include "muster/error.hpp"
 
 #include "posix/unique_fd.hpp"
+#include "process/function.hpp"
 
 namespace muster {
 
@@ -34,10 +35,14 @@ class Spawner {
     /// Trials whose plan binds them to nothing run on `processing_units`; where these are none, or
     /// the system refuses them, on those that this process may run on.
     ///
+    /// `functions` are those that LaunchPlan::function may name. What stdio had not written yet is
+    /// written before the fork.
+    ///
     /// Errors: InvalidInput when the process has other threads already; System.
     static Result<Spawner> start(
         const std::string& remove_at_end = "",
-        const std::vector<std::uint32_t>& processing_units = {}
+        const std::vector<std::uint32_t>& processing_units = {},
+        const TrialFunctions& functions = {}
     );
 
     Spawner(Spawner&&) noexcept = default;

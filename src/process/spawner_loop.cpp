@@ -42,10 +42,11 @@ constexpr int kKeeperSocket = 3;
 
 class SpawnerLoop {
   public:
-    SpawnerLoop(int socket, pid_t parent, UniqueFd signals)
+    SpawnerLoop(int socket, pid_t parent, UniqueFd signals, const TrialFunctions& functions)
         : socket_(socket),
           parent_(parent),
-          signals_(std::move(signals)) {}
+          signals_(std::move(signals)),
+          functions_(functions) {}
 
     void run();
 
@@ -65,6 +66,7 @@ class SpawnerLoop {
     UniqueFd socket_;
     pid_t parent_;
     UniqueFd signals_;
+    const TrialFunctions& functions_;
     std::map<pid_t, std::uint32_t> keepers_;
     /// Keepers that ended while something that they held may be left.
     std::vector<SpawnerNote> ended_;
@@ -146,7 +148,7 @@ void SpawnerLoop::fork_keeper(std::uint32_t id, UniqueFd socket) {
         ::dup2(socket.get(), kKeeperSocket);
         ::fcntl(kKeeperSocket, F_SETFD, FD_CLOEXEC);
         ::close_range(kKeeperSocket + 1, ~0U, 0);
-        run_keeper(kKeeperSocket, self);
+        run_keeper(kKeeperSocket, self, functions_);
         ::_exit(0);
     }
     if (pid < 0) {
@@ -248,10 +250,10 @@ void SpawnerLoop::send_notes() {
 
 }  // namespace
 
-void run_spawner(int socket, pid_t parent) {
+void run_spawner(int socket, pid_t parent, const TrialFunctions& functions) {
     UniqueFd signals = become_reaper("muster-spawner", parent);
     if (signals) {
-        SpawnerLoop(socket, parent, std::move(signals)).run();
+        SpawnerLoop(socket, parent, std::move(signals), functions).run();
     }
 }
 

@@ -11,6 +11,8 @@
 
 #include <sys/types.h>
 
+#include "process/function.hpp"
+
 namespace muster {
 
 struct KeeperRequest {
@@ -33,6 +35,6 @@ struct SpawnerNote {
 
 /// Serves the agent (`parent`) at the other end of `socket` until it is gone, then sees everything
 /// out and returns. REQUIRES: as for run_keeper().
-void run_spawner(int socket, pid_t parent);
+void run_spawner(int socket, pid_t parent, const TrialFunctions& functions);
 
 }  // namespace muster

@@ -44,6 +44,8 @@ struct LaunchPlan {
     MemberKey key;
     /// argv[0] is looked up on the member's PATH when it holds no '/'.
     std::vector<std::string> argv;
+    /// Runs this function of the program in place of argv, in a process forked from the keeper.
+    std::string function;
     /// On top of the base environment of trials.
     std::vector<EnvironmentVariable> env;
     std::string workdir;

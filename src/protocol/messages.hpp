@@ -47,6 +47,8 @@ struct Setup {
     std::string checkpoint_path;
     /// As EndOptions::signal.
     std::int32_t warning_signal = 0;
+    /// The experiment's; each trial gets one of its own from it.
+    std::uint64_t seed = 0;
 
     friend bool operator==(const Setup&, const Setup&) = default;
 };

@@ -22,7 +22,7 @@ constexpr std::array<KnownKey, 69> kKeys{{
     {"trial"},
     {"trial.command"},
     {"trial.shell"},
-    {"trial.function", kLater},
+    {"trial.function"},
     {"trial.env"},
     {"trial.files"},
     {"trial.workdir"},

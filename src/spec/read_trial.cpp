@@ -73,21 +73,39 @@ std::string as_list(std::string_view text) {
     return list + "]";
 }
 
+/// Which functions there are is known to the program alone.
+void read_function(
+    const Section& section,
+    const YamlNode& function,
+    bool has_command,
+    TrialSpec& trial
+) {
+    trial.function = section.text("function").value_or("");
+    if (has_command) {
+        section.problem(
+            function, "function", "a command or shell line is there as well; keep one of them"
+        );
+    } else if (function.is_scalar() && trial.function.empty()) {
+        section.problem(function, "function", "expected the name of a function, found no text");
+    }
+}
+
 void read_command(const Section& section, const Templates& templates, TrialSpec& trial) {
     const YamlNode* command = section.get("command");
     const YamlNode* shell = section.get("shell");
+    const YamlNode* function = section.get("function");
     const std::string path = section.path_of("command");
     if (command != nullptr && shell != nullptr) {
         section.problem(*shell, "shell", "`command` is there as well; keep one of the two");
     }
-    if (command == nullptr && shell == nullptr) {
-        // `function` is refused as not in this version; that says enough.
-        if (section.get("function") == nullptr) {
-            section.problems().add(
-                section.place(), path, "missing; say what a trial runs, or give trial.shell"
-            );
-        }
+    if (command == nullptr && shell == nullptr && function == nullptr) {
+        section.problems().add(
+            section.place(), path, "missing; say what a trial runs, or give trial.shell"
+        );
         return;
+    }
+    if (function != nullptr) {
+        read_function(section, *function, command != nullptr || shell != nullptr, trial);
     }
     if (shell != nullptr) {
         trial.shell = section.text("shell").value_or("");

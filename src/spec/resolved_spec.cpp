@@ -239,6 +239,8 @@ void append_trial(const TrialSpec& trial, std::string& out) {
     out += "trial:\n";
     if (!trial.command.empty()) {
         out += "  command: " + texts_yaml(trial.command) + "\n";
+    } else if (!trial.function.empty()) {
+        out += "  function: " + yaml_text(trial.function) + "\n";
     } else {
         out += "  shell: " + yaml_text(trial.shell) + "\n";
     }

@@ -274,8 +274,8 @@ void field(Coder& coder, MetricPattern& metric) {
 
 template <class Coder>
 void field(Coder& coder, TrialSpec& trial) {
-    fields(coder, trial.command, trial.shell, trial.env, trial.files, trial.workdir);
-    fields(coder, trial.workdir_is_trial_dir, trial.trial_dir, trial.output);
+    fields(coder, trial.command, trial.shell, trial.function, trial.env, trial.files);
+    fields(coder, trial.workdir, trial.workdir_is_trial_dir, trial.trial_dir, trial.output);
     fields(coder, trial.time_limit, trial.report_timeout, trial.grace, trial.metrics);
     fields(coder, trial.time_attr, trial.keep_env, trial.drop_env);
 }
@@ -326,7 +326,7 @@ template <class Coder>
 void field(Coder& coder, Setup& setup) {
     fields(coder, setup.epoch, setup.experiment, setup.experiment_dir);
     fields(coder, setup.trial, setup.objective, setup.checkpoint_storage, setup.checkpoint_path);
-    fields(coder, setup.warning_signal);
+    fields(coder, setup.warning_signal, setup.seed);
 }
 
 template <class Coder>

@@ -93,9 +93,12 @@ struct Story {
 
 class ProcessHarness {
   public:
-    /// `processing_units` as for Spawner::start.
-    explicit ProcessHarness(const std::vector<std::uint32_t>& processing_units = {}) {
-        Result<Spawner> spawner = Spawner::start("", processing_units);
+    /// Both as for Spawner::start.
+    explicit ProcessHarness(
+        const std::vector<std::uint32_t>& processing_units = {},
+        const TrialFunctions& functions = {}
+    ) {
+        Result<Spawner> spawner = Spawner::start("", processing_units, functions);
         EXPECT_TRUE(spawner.ok());
         spawner_pid_ = spawner->pid();
         processes_.emplace(
@@ -117,6 +120,11 @@ class ProcessHarness {
         plan.trial_dir = directory_ / to_string(plan.key.trial);
         plan.output_path = plan.trial_dir + "/output";
         plan.grace = std::chrono::seconds{10};
+        return plan;
+    }
+    LaunchPlan function(const std::string& name) {
+        LaunchPlan plan = this->plan({});
+        plan.function = name;
         return plan;
     }
     LaunchPlan shell(const std::string& script) { return plan({"/bin/sh", "-c", script}); }

@@ -13,6 +13,7 @@ LaunchPlan full_plan() {
     LaunchPlan plan;
     plan.key = {TrialId{42}, AttemptId{3, 7}, MemberId{1}};
     plan.argv = {"a b", "", "--x"};
+    plan.function = "train";
     plan.env = {{"A", "1"}, {"B", ""}};
     plan.workdir = "/w";
     plan.files = {{"/f", std::string("\0x", 2)}};
@@ -25,6 +26,8 @@ LaunchPlan full_plan() {
     plan.memory_limit_bytes = 1 << 30;
     plan.grace = Duration{12};
     plan.metrics = {{MetricSource::File, "log", "(?P<x>.)"}};
+    plan.checkpoints.directory = "/t/checkpoints";
+    plan.checkpoints.kept = {3, 4};
     return plan;
 }
 

@@ -36,6 +36,7 @@ TrialSpec trial_spec() {
     TrialSpec trial;
     trial.command = {"python3", "train.py", "--lr", "{lr}", ""};
     trial.shell = "echo $X";
+    trial.function = "train";
     trial.env = {{"A", "1"}, {"EMPTY", ""}};
     trial.files = {{"run.nml", "run.nml.in", "lr = {lr}\n"}};
     trial.workdir = "/work";
