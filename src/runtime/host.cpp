@@ -26,6 +26,16 @@ std::string node_name() {
     return slurm != nullptr && *slurm != '\0' ? slurm : host_name();
 }
 
+std::string scratch_directory() {
+    // Read before any other thread could change the environment.
+    const char* wanted = std::getenv("TMPDIR");  // NOLINT(concurrency-mt-unsafe)
+    return wanted != nullptr && *wanted == '/' ? wanted : "/tmp";
+}
+
+std::string user_number() {
+    return std::to_string(::geteuid());
+}
+
 std::int64_t process_start_time(pid_t pid) {
     std::ifstream file(fmt::format("/proc/{}/stat", pid));
     std::string line;

@@ -22,6 +22,12 @@ std::string node_name();
 /// good. 0 when there is none, or only its unreaped remains.
 std::int64_t process_start_time(pid_t pid);
 
+/// This node's own place for files that need not outlive it: $TMPDIR, else /tmp.
+std::string scratch_directory();
+
+/// The number of the user that this process acts as.
+std::string user_number();
+
 /// The monotonic clock.
 Duration monotonic_now();
 

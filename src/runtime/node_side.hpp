@@ -8,7 +8,9 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include <poll.h>
@@ -17,6 +19,7 @@
 #include "base/time.hpp"
 #include "process/processes.hpp"
 #include "report/report_server.hpp"
+#include "runtime/node_checkpoints.hpp"
 
 namespace muster {
 
@@ -32,24 +35,23 @@ class HeadLine {
 
 class NodeSide {
   public:
+    /// Entries that add_poll_fds() adds.
+    static constexpr std::size_t kPollFds = 3;
+
     /// All of these outlive it.
-    NodeSide(Agent& agent, Processes& processes, ReportServer& reports, HeadLine& head)
-        : agent_(agent),
-          processes_(processes),
-          reports_(reports),
-          head_(head) {}
+    NodeSide(Agent& agent, Processes& processes, ReportServer& reports, HeadLine& head);
 
-    void tell(const AgentEvent& event, TimePoint now);
+    void tell(AgentEvent event, TimePoint now);
 
-    /// Adds two entries for poll(). Without `reading` they wait for nothing: what trials say stays
-    /// where it is, and holds them back.
+    /// Adds kPollFds entries for poll(). Without `reading` they wait for nothing: what trials say
+    /// stays where it is, and holds them back.
     void add_poll_fds(std::vector<pollfd>& fds, bool reading) const;
-    /// Takes in what poll() found. REQUIRES: `fds` are the two entries that were added.
+    /// Takes in what poll() found. REQUIRES: `fds` are the entries that were added.
     void take(const pollfd* fds, TimePoint now);
 
     /// What is due by the clock.
     void tick(TimePoint now);
-    TimePoint next_deadline() const { return agent_.next_deadline(); }
+    TimePoint next_deadline() const;
 
     std::size_t member_count() const { return agent_.member_count(); }
     /// The agent has left its node: it said all that it will ever say.
@@ -58,13 +60,19 @@ class NodeSide {
   private:
     void take_reports(TimePoint now);
     void take_processes(TimePoint now);
-    void carry_out(AgentCommand command);
-    void launch(const LaunchPlan& plan);
+    void take_checkpoints();
+    void end_member(MemberEnded ended, TimePoint now);
+    void carry_out(AgentCommand command, TimePoint now);
+    void launch(const LaunchPlan& plan, TimePoint now);
 
     Agent& agent_;
     Processes& processes_;
     ReportServer& reports_;
     HeadLine& head_;
+    NodeCheckpoints checkpoints_;
+    /// What carrying out a command led to; told once its turn comes.
+    std::deque<AgentEvent> events_;
+    bool telling_ = false;
     bool said_broken_ = false;
     bool has_left_ = false;
 };

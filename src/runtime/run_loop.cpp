@@ -122,9 +122,8 @@ Duration RunLoop::time_to_wait() const {
 }
 
 void RunLoop::turn() {
-    constexpr std::size_t kNode = 2;
     fds_.assign({{parts_.journal.fd(), POLLIN, 0}, {parts_.signals.fd(), POLLIN, 0}});
-    const std::size_t team_begins = fds_.size() + (node_ ? kNode : 0);
+    const std::size_t team_begins = fds_.size() + (node_ ? NodeSide::kPollFds : 0);
     if (node_) {
         node_->add_poll_fds(fds_, takes_reports());
     }

@@ -25,7 +25,6 @@
 #include "runtime/roll_call.hpp"
 #include "runtime/run_dir.hpp"
 #include "runtime/signals.hpp"
-#include "runtime/team_file.hpp"
 
 namespace muster {
 namespace {
@@ -69,7 +68,7 @@ class ServeLoop : private HeadLine {
         if (!orderly_ && !head_is_gone_) {
             wait_until_sent(transport_, {kHeadRank}, 1s);
         }
-        return {orderly_, dismissed_};
+        return {orderly_};
     }
 
   private:
@@ -82,7 +81,6 @@ class ServeLoop : private HeadLine {
 
     void turn() {
         constexpr std::size_t kOwn = 2;
-        constexpr std::size_t kNode = 2;
         const bool reading = transport_.unsent(kHeadRank) < kMostUnsent;
         fds_.assign({{signals_.fd(), POLLIN, 0}, {lost_head_.fd(), POLLIN, 0}});
         node_.add_poll_fds(fds_, reading);
@@ -106,7 +104,7 @@ class ServeLoop : private HeadLine {
             signals_.receive();
         }
         node_.take(&fds_[kOwn], clock_.now());
-        transport_.polled(std::span<const pollfd>(fds_).subspan(kOwn + kNode));
+        transport_.polled(std::span<const pollfd>(fds_).subspan(kOwn + NodeSide::kPollFds));
         hear_head();
         lost_head_.look(world_now().boot);
         node_.tick(clock_.now());
@@ -121,7 +119,6 @@ class ServeLoop : private HeadLine {
         for (AgentPost::Heard& heard : inbox.heard) {
             if (const auto* dismiss = std::get_if<Dismiss>(&heard.message)) {
                 orderly_ = dismiss->orderly;
-                dismissed_ = true;
             }
             node_.tell(HeadSaid{std::move(heard.message)}, clock_.now());
         }
@@ -139,7 +136,6 @@ class ServeLoop : private HeadLine {
     ExperimentClock clock_;
     std::vector<pollfd> fds_;
     bool orderly_ = false;
-    bool dismissed_ = false;
     bool head_is_gone_ = false;
 };
 
@@ -183,6 +179,8 @@ Result<ServeEnd> serve_as_agent(const ServeRequest& request, const Enlisted& enl
     Agent agent(AgentOptions{
         .run_dir = request.run_dir->path(),
         .socket_path = reports->socket_path(),
+        .scratch_dir = scratch_directory(),
+        .user = user_number(),
         .heartbeat = enlisted.heartbeat,
         .lease = enlisted.lease,
         .rejoin = enlisted.rejoin});
@@ -191,10 +189,7 @@ Result<ServeEnd> serve_as_agent(const ServeRequest& request, const Enlisted& enl
         *request.transport, *request.signals, agent, processes, *reports, std::move(lost_head)
     );
     const ServeEnd end = loop.run(enlisted.inventory);
-    if (processes.shutdown(kShutdownPatience) && !end.dismissed) {
-        // The head may be gone: whoever goes on with the experiment need not wait for this node.
-        sign_off(enlisted.token_path, request.transport->rank());
-    }
+    processes.shutdown(kShutdownPatience);
     return end;
 }
 
