@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/check.hpp"
+#include "base/utf8.hpp"
 
 namespace muster {
 namespace {
@@ -17,6 +18,19 @@ constexpr std::size_t kMostTold = 10;
 // A hostile file can hold a problem a byte.
 constexpr std::size_t kMostKept = 1000;
 constexpr std::size_t kLongestSet = 80;
+
+/// The beginning of a --set as one line of text, whatever its bytes are.
+std::string shown(std::string_view set) {
+    std::string text;
+    std::size_t at = 0;
+    while (at < set.size() && text.size() < kLongestSet) {
+        const std::size_t length = utf8_length(set, at);
+        const bool is_control = static_cast<unsigned char>(set[at]) < 0x20 || set[at] == 0x7F;
+        text += length == 0 || is_control ? "\uFFFD" : set.substr(at, length);
+        at += std::max(length, std::size_t{1});
+    }
+    return at < set.size() ? text + "…" : text;
+}
 
 }  // namespace
 
@@ -42,8 +56,7 @@ std::string Problems::where(Place place) const {
     if (place.set == 0) {
         return fmt::format("{}:{}:{}", file_, place.line, place.column);
     }
-    const std::string& set = sets_[place.set - 1];
-    return "--set " + (set.size() > kLongestSet ? set.substr(0, kLongestSet) + "…" : set);
+    return "--set " + shown(sets_[place.set - 1]);
 }
 
 Error Problems::error() const {

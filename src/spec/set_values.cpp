@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/utf8.hpp"
 #include "spec/read_domain.hpp"
 #include "spec/section.hpp"
 
@@ -142,6 +143,11 @@ void apply_sets(const std::vector<std::string>& sets, YamlNode& root, Problems& 
         const std::size_t equals = set.find('=');
         if (equals == std::string::npos || equals == 0) {
             problems.add(place, "", "expected key=value, such as trial.time_limit=10m");
+            continue;
+        }
+        // Of the value read_document() says so itself.
+        if (find_not_utf8(set.substr(0, equals))) {
+            problems.add(place, "", "the key is not UTF-8");
             continue;
         }
         YamlNode value;

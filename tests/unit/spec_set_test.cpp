@@ -78,6 +78,15 @@ TEST(SpecSetTest, ProblemsNameTheSet) {
     );
 }
 
+TEST(SpecSetTest, BytesThatAreNoTextAreRefusedAndNotRepeated) {
+    EXPECT_EQ(refused(kRuns, {"space.\xFF=3"}), "--set space.\uFFFD=3: the key is not UTF-8");
+    EXPECT_THAT(refused(kRuns, {"\xFF\n"}), HasSubstr("--set \uFFFD\uFFFD: expected key=value"));
+    EXPECT_THAT(
+        refused(kRuns, {std::string(79, 'k') + "éé"}),
+        HasSubstr("--set " + std::string(79, 'k') + "é…: expected key=value")
+    );
+}
+
 TEST(SpecSetTest, ASetMayGiveWhatTheFileLacks) {
     EXPECT_EQ(
         spec_of("", {"trial.command=[run, -x]"}).trial.command,
