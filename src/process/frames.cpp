@@ -177,6 +177,7 @@ void get_key(Reader& reader, MemberKey& key) {
 void get_plan(Reader& reader, LaunchPlan& plan) {
     get_key(reader, plan.key);
     reader.get(plan.argv);
+    reader.get(plan.function);
     plan.env.resize(reader.get_size());
     for (EnvironmentVariable& variable : plan.env) {
         reader.get(variable.name);
@@ -286,7 +287,7 @@ void append_frame(const UseEnvironment& frame, std::string& out) {
 void append_frame(const LaunchPlan& plan, std::string& out) {
     // A field more does not compile here: then get_plan() has to know it, too. Of checkpoints the
     // keeper needs to know what is none.
-    const auto& [key, argv, env, workdir, files, remove_at_end, trial_dir, make_trial_dir, output, output_path, processing_units, memory_limit_bytes, grace, metrics, checkpoints] =
+    const auto& [key, argv, function, env, workdir, files, remove_at_end, trial_dir, make_trial_dir, output, output_path, processing_units, memory_limit_bytes, grace, metrics, checkpoints] =
         plan;
     Writer writer(Kind::Launch, out);
     writer.put(key.trial.value);
@@ -294,6 +295,7 @@ void append_frame(const LaunchPlan& plan, std::string& out) {
     writer.put(key.attempt.number);
     writer.put(key.member.value);
     writer.put(argv);
+    writer.put(function);
     writer.put_size(env.size());
     for (const EnvironmentVariable& variable : env) {
         writer.put(variable.name);

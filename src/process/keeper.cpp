@@ -38,10 +38,12 @@ constexpr std::size_t kMostUnsent = std::size_t{256} * 1024;
 
 class Keeper {
   public:
-    Keeper(int socket, pid_t parent, UniqueFd signals)
+    Keeper(int socket, pid_t parent, UniqueFd signals, const TrialFunctions& functions)
         : socket_(socket),
           parent_(parent),
-          signals_(std::move(signals)) {}
+          signals_(std::move(signals)) {
+        things_.functions = functions;
+    }
 
     void run();
 
@@ -66,7 +68,7 @@ class Keeper {
     std::size_t sent_ = 0;
     /// Nothing is sent before.
     Clock::time_point flush_after_{};
-    BaseEnvironment environment_;
+    KeeperThings things_;
     std::optional<Member> member_;
     bool leaving_ = false;
 };
@@ -151,7 +153,7 @@ void Keeper::receive() {
 void Keeper::take(const ToKeeper& frame) {
     std::visit(
         Overloaded{
-            [&](const UseEnvironment& use) { environment_ = BaseEnvironment(use.entries); },
+            [&](const UseEnvironment& use) { things_.environment = BaseEnvironment(use.entries); },
             [&](const LaunchMember& launched) { launch(launched.plan); },
             [&](const EndNow& end) {
                 if (member_) {
@@ -175,7 +177,7 @@ void Keeper::take(const ToKeeper& frame) {
 
 void Keeper::launch(const LaunchPlan& plan) {
     check(!member_, "a keeper holds one member at a time");
-    member_ = Member::start(plan, environment_, outbox_);
+    member_ = Member::start(plan, things_, outbox_);
     flush_after_ = Clock::now() + kStartedDelay;
 }
 
@@ -250,10 +252,10 @@ void Keeper::flush() {
 
 }  // namespace
 
-void run_keeper(int socket, pid_t parent) {
+void run_keeper(int socket, pid_t parent, const TrialFunctions& functions) {
     UniqueFd signals = become_reaper("muster-keeper", parent);
     if (signals) {
-        Keeper(socket, parent, std::move(signals)).run();
+        Keeper(socket, parent, std::move(signals), functions).run();
     }
 }
 

@@ -118,20 +118,20 @@ std::vector<const char*> BaseEnvironment::with(
     return result;
 }
 
-Member::Member(LaunchPlan plan, OutputCapture output, Clock::time_point now)
+Member::Member(LaunchPlan plan, OutputCapture output, KeeperThings& things, Clock::time_point now)
     : plan_(std::move(plan)),
+      things_(&things),
       output_(std::move(output)),
       memory_(plan_.memory_limit_bytes, now),
       began_(now) {}
 
-std::optional<Member>
-Member::start(LaunchPlan plan, const BaseEnvironment& environment, std::string& outbox) {
+std::optional<Member> Member::start(LaunchPlan plan, KeeperThings& things, std::string& outbox) {
     const Clock::time_point now = Clock::now();
     const auto fail = [&](Outcome outcome) -> std::optional<Member> {
         append_frame(KeeperEnded{std::move(outcome), Usage{}}, outbox);
         return std::nullopt;
     };
-    if (plan.argv.empty()) {
+    if (plan.argv.empty() && plan.function.empty()) {
         return fail(not_started(EINVAL, "there is no command to run; set 'trial.command'"));
     }
     if (std::optional<Outcome> failed = prepare_files(plan)) {
@@ -155,18 +155,8 @@ Member::start(LaunchPlan plan, const BaseEnvironment& environment, std::string& 
         return fail(not_started(errno, output.error().message));
     }
 
-    Member member(std::move(plan), std::move(output).value(), now);
-    std::vector<std::string> storage;
-    const std::vector<const char*> variables = environment.with(member.plan_.env, storage);
-    const ChildStart child = start_child({
-        .argv = member.plan_.argv,
-        .environment = variables.data(),
-        .workdir = member.plan_.workdir,
-        .stdout_fd = member.output_.stdout_fd(),
-        .stderr_fd = member.output_.stderr_fd(),
-        .is_terminal = member.plan_.output == OutputMode::Pty,
-        .processing_units = member.plan_.processing_units,
-    });
+    Member member(std::move(plan), std::move(output).value(), things, now);
+    const ChildStart child = member.start_process();
     if (child.pid < 0) {
         if (!member.plan_.remove_at_end.empty()) {
             ::unlink(member.plan_.remove_at_end.c_str());
@@ -180,6 +170,30 @@ Member::start(LaunchPlan plan, const BaseEnvironment& environment, std::string& 
     }
     append_frame(KeeperStarted{child.pid, child.binding_problem}, outbox);
     return member;
+}
+
+ChildStart Member::start_process() {
+    std::vector<std::string> storage;
+    const std::vector<const char*> variables = things_->environment.with(plan_.env, storage);
+    const ChildRequest request{
+        .argv = plan_.argv,
+        .environment = variables.data(),
+        .workdir = plan_.workdir,
+        .stdout_fd = output_.stdout_fd(),
+        .stderr_fd = output_.stderr_fd(),
+        .is_terminal = plan_.output == OutputMode::Pty,
+        .processing_units = plan_.processing_units,
+    };
+    if (plan_.function.empty()) {
+        return start_child(request);
+    }
+    const TrialFunction* function = find_function(things_->functions, plan_.function);
+    if (function == nullptr) {
+        return {
+            .error_number = ENOENT,
+            .error = fmt::format("this program has no function '{}'", plan_.function)};
+    }
+    return start_function(*function, request, things_->last_words);
 }
 
 void Member::end(bool kill, Clock::time_point now) {
@@ -348,7 +362,8 @@ Outcome Member::outcome() const {
     outcome.cause = signalled ? EndCause::Signalled : EndCause::Exited;
     outcome.code = signalled ? WTERMSIG(status) : WEXITSTATUS(status);
     if (outcome.code != 0) {
-        outcome.detail = output_.tail();
+        outcome.detail = plan_.function.empty() ? "" : things_->last_words.text();
+        outcome.detail = outcome.detail.empty() ? output_.tail() : outcome.detail;
     }
     return outcome;
 }

@@ -18,6 +18,7 @@
 
 #include "process/file_follower.hpp"
 #include "process/frames.hpp"
+#include "process/function.hpp"
 #include "process/memory_watch.hpp"
 #include "process/output_capture.hpp"
 #include "protocol/launch.hpp"
@@ -41,14 +42,22 @@ class BaseEnvironment {
     std::unordered_map<std::string, std::size_t> index_;
 };
 
+/// What a keeper has for its members.
+struct KeeperThings {
+    BaseEnvironment environment;
+    /// What `LaunchPlan::function` names.
+    TrialFunctions functions;
+    LastWords last_words;
+};
+
 class Member {
   public:
     using Clock = std::chrono::steady_clock;
 
     /// Starts the member. Everything that it has to tell is appended to `outbox` as frames: first
     /// KeeperStarted, or KeeperEnded at once, and then there is no member.
-    static std::optional<Member>
-    start(LaunchPlan plan, const BaseEnvironment& environment, std::string& outbox);
+    /// `things` outlive it.
+    static std::optional<Member> start(LaunchPlan plan, KeeperThings& things, std::string& outbox);
 
     /// Asks all processes to end, and kills them after the grace; or kills them at once.
     void end(bool kill, Clock::time_point now);
@@ -75,7 +84,9 @@ class Member {
   private:
     enum class Phase { Running, Terminating, Killing };
 
-    Member(LaunchPlan plan, OutputCapture output, Clock::time_point now);
+    Member(LaunchPlan plan, OutputCapture output, KeeperThings& things, Clock::time_point now);
+
+    ChildStart start_process();
 
     void kill_all(Clock::time_point now);
     void say(PatternReports& reports, std::string& outbox);
@@ -83,6 +94,7 @@ class Member {
     Outcome outcome() const;
 
     LaunchPlan plan_;
+    KeeperThings* things_;
     OutputCapture output_;
     std::vector<FileFollower> followers_;
     MemoryWatch memory_;
