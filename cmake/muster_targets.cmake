@@ -27,6 +27,18 @@ if(MUSTER_SANITIZE)
   )
   target_link_options(muster_options INTERFACE -fsanitize=address,undefined)
 endif()
+if(MUSTER_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL Clang)
+    message(FATAL_ERROR "MUSTER_FUZZ takes clang: cmake --preset fuzz")
+  endif()
+  # What the standard library asserts is found, too. Warnings are the other builds' business.
+  target_compile_options(
+    muster_options INTERFACE -w -fsanitize=fuzzer-no-link,address,undefined
+                             -fno-sanitize-recover=all -fno-omit-frame-pointer
+  )
+  target_compile_definitions(muster_options INTERFACE _GLIBCXX_ASSERTIONS)
+  target_link_options(muster_options INTERFACE -fsanitize=address,undefined)
+endif()
 if(MUSTER_PLANTED_FAULTS)
   target_compile_definitions(muster_options INTERFACE MUSTER_PLANTED_FAULTS=1)
 endif()

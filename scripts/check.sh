@@ -4,16 +4,16 @@
 #
 #   scripts/check.sh [--all] [--fix] [STEP...]
 #
-# Steps: format licence size shell arrows links headers lint; all of them by default. --fix formats
-# in place. lint looks at the C++ files changed since origin/main, or in the last commits where
-# that is the same; --all takes every file. In CI it starts no file after MUSTER_LINT_MINUTES (12)
-# and says how many it left out.
+# Steps: format licence size shell arrows links promises headers lint; all of them by default. --fix
+# formats in place. lint looks at the C++ files changed since origin/main, or in the last commits
+# where that is the same; --all takes every file. In CI it starts no file after MUSTER_LINT_MINUTES
+# (12) and says how many it left out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 usage() { sed -n 's/^#   //p' "$0"; }
 
-readonly all_steps=(format licence size shell arrows links headers lint)
+readonly all_steps=(format licence size shell arrows links promises headers lint)
 readonly recent_commits=10
 lint_all=false
 fix=false
@@ -121,6 +121,14 @@ check_links() {
         passed links "${#pages[@]} pages"
     else
         failed links "correct these links"
+    fi
+}
+
+check_promises() {
+    if python3 scripts/check_promises.py >"$work/out" 2>&1; then
+        passed promises "docs/reliability.md names $(cat "$work/out"), all of which exist"
+    else
+        failed promises "name a test that exists for each promise of docs/reliability.md"
     fi
 }
 

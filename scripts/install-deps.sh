@@ -3,7 +3,7 @@
 # Installs the Debian 12 packages that muster needs. Does nothing, not even as an ordinary user
 # without sudo, when all of them are there.
 #
-#   scripts/install-deps.sh [--list] [build|run|test|slurm|lint|examples]...    default: all
+#   scripts/install-deps.sh [--list] [build|run|test|slurm|lint|fuzz|examples]...    default: all
 set -euo pipefail
 
 build_packages=(
@@ -16,6 +16,8 @@ test_packages=(libgtest-dev libgmock-dev python3 openmpi-bin)
 # For a Slurm cluster of the tests' own.
 slurm_packages=(slurm-wlm munge iproute2 util-linux procps openmpi-bin libopenmpi-dev)
 lint_packages=(git clang-format-14 clang-tidy-14 python3)
+# libFuzzer comes with the compiler's runtime library.
+fuzz_packages=(clang-14 libclang-rt-14-dev llvm-14)
 examples_packages=(python3-sklearn bzip2 xz-utils)
 
 usage() { sed -n 's/^#   //p' "$0"; }
@@ -24,13 +26,13 @@ list_only=false
 roles=()
 for argument in "$@"; do
     case "$argument" in
-        build | run | test | slurm | lint | examples) roles+=("$argument") ;;
+        build | run | test | slurm | lint | fuzz | examples) roles+=("$argument") ;;
         --list) list_only=true ;;
         -h | --help) usage && exit 0 ;;
         *) echo "install-deps.sh: \"$argument\" is no role" >&2 && usage >&2 && exit 2 ;;
     esac
 done
-[ ${#roles[@]} -gt 0 ] || roles=(build run test slurm lint examples)
+[ ${#roles[@]} -gt 0 ] || roles=(build run test slurm lint fuzz examples)
 
 packages=()
 for role in "${roles[@]}"; do

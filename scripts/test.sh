@@ -44,7 +44,7 @@ run_stage() {
 closing=()
 run_stage dev all
 if [ "$asan" = true ]; then
-    run_stage asan tests/unit/all tests/sim/all
+    run_stage asan tests/unit/all tests/sim/all tests/fuzz/all
 fi
 
 printf '%s\n' "${closing[@]}"

@@ -86,7 +86,7 @@ class Sweep:
         run = [MUSTER, "launch", "--hosts", ",".join(self.order), "--interface", "eth0"]
         run += ["--agent", self.hosts.agent_line(), "--start-timeout", "10s", "--"]
         run += ["run", self.spec, "--plain", "--node-resources", "cpu=2"]
-        run += ["--lease", f"{LEASE}s", "--rejoin", f"{REJOIN}s"]
+        run += ["--start-timeout", "6s", "--lease", f"{LEASE}s", "--rejoin", f"{REJOIN}s"]
         self.output = open(self.work / f"output-{len(self.ends)}", "w+")
         self.process = subprocess.Popen(
             self.hosts.line(1, *run),

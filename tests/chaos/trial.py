@@ -32,6 +32,8 @@ def main():
         os.write(out, (json.dumps(line) + "\n").encode())
 
     x = muster.config()["x"]
+    # Some outlive a lease.
+    seconds *= 10 if x < 0.15 else 1
     resume = muster.resume_dir()
     step = int((pathlib.Path(resume) / "step").read_text()) if resume else 0
     mark("begin", step)
