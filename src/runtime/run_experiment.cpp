@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <optional>
 #include <utility>
 
@@ -26,7 +27,9 @@
 #include "runtime/run_dir.hpp"
 #include "runtime/run_loop.hpp"
 #include "runtime/signals.hpp"
+#include "runtime/take_over.hpp"
 #include "runtime/team.hpp"
+#include "runtime/team_file.hpp"
 #include "search/searcher.hpp"
 #include "spec/resolved_spec.hpp"
 
@@ -89,18 +92,69 @@ class Run {
         spec_.name = directory_.name;
         outcome_.experiment_dir = directory_.path;
         outcome_.continued = directory_.has_journal;
-        const Result<OwnerFile> owner = OwnerFile::take(directory_.path);
+        if (Status opened = open_signals(); !opened.ok()) {
+            return opened.error();
+        }
+        const Result<std::optional<OwnerFile>> owner = take_ownership(
+            directory_.path, request_.spawner->pid(), request_.wait_for_owner, waiting()
+        );
         if (!owner.ok()) {
             return owner.error();
+        }
+        if (!*owner) {
+            return stopped_while_waiting();
         }
         const Status ready = write_spec(renamed);
         if (!ready.ok()) {
             return ready.error();
         }
-        return with_searcher(*owner);
+        const Result<bool> alone = outwait_old_run(directory_.path, **owner, waiting());
+        if (!alone.ok()) {
+            return alone.error();
+        }
+        return *alone ? with_searcher(**owner) : stopped_while_waiting();
     }
 
   private:
+    Status open_signals() {
+        if (request_.signals != nullptr) {
+            signals_ = request_.signals;
+            return Ok{};
+        }
+        Result<SignalSource> opened = SignalSource::open();
+        if (!opened.ok()) {
+            return opened.error();
+        }
+        own_signals_.emplace(std::move(*opened));
+        signals_ = &*own_signals_;
+        return Ok{};
+    }
+
+    Waiting waiting() {
+        return {
+            [this](const std::string& text) { observer_.on_note(NoteLevel::Info, text); },
+            [this] { observer_.on_wait(); },
+            signals_->fd()};
+    }
+
+    /// Somebody wanted the end before anything began.
+    Result<RunOutcome> stopped_while_waiting() {
+        bool interrupted = false;
+        for (const int number : signals_->receive()) {
+            interrupted = interrupted || number == SIGINT;
+        }
+        outcome_.end = interrupted ? RunEnd::Cancelled : RunEnd::Interrupted;
+        outcome_.reason = "while it waited for another run";
+        outcome_.lost_ranks = request_.roll_call != nullptr && request_.roll_call->lost_any();
+        if (directory_.has_journal) {
+            Head head(spec_, RunOptions{}, std::nullopt);
+            const Result<Restored> restored = restore_head(directory_.journal(), head);
+            outcome_.summary = restored.ok() ? head.summary() : HeadSummary{};
+        }
+        outcome_.exit_code = exit_code_of(outcome_);
+        return outcome_;
+    }
+
     Status write_spec(bool renamed) {
         if (directory_.has_journal) {
             if (Status continues = check_continues(directory_, spec_); !continues.ok()) {
@@ -167,7 +221,7 @@ class Run {
         agents_ = std::move(*agents);
         outcome_.ranks = request_.transport->size();
         team_.emplace(*request_.transport, *request_.roll_call, agents_);
-        return Ok{};
+        return write_team(directory_.path, request_.roll_call->team(agents_, request_.lease));
     }
 
     RunOptions run_options() const {
@@ -240,15 +294,6 @@ class Run {
     }
 
     Result<RunOutcome> with_edges(const OwnerFile& owner, Head& head, BasicSearcher& searcher) {
-        std::optional<SignalSource> own_signals;
-        if (request_.signals == nullptr) {
-            Result<SignalSource> opened = SignalSource::open();
-            if (!opened.ok()) {
-                return opened.error();
-            }
-            own_signals.emplace(std::move(*opened));
-        }
-        SignalSource& signals = own_signals ? *own_signals : *request_.signals;
         std::optional<RunDir> own_run_dir;
         if (request_.run_dir == nullptr) {
             Result<RunDir> made = RunDir::make();
@@ -279,7 +324,7 @@ class Run {
             .user = user_number(),
             // The head hears from its own node as from any other.
             .heartbeat = team_ ? request_.lease / kHeartbeatsInLease : Duration{0}});
-        RunParts parts{head, searcher, *journal, signals, owner, observer_};
+        RunParts parts{head, searcher, *journal, *signals_, owner, observer_};
         const NodeInventory* own = own_node();
         if (own != nullptr) {
             parts.agent = &agent;
@@ -292,6 +337,8 @@ class Run {
         if (team_ && end.ok()) {
             team_->leave();
             outcome_.lost_ranks = team_->lost_any();
+            // All were dismissed, or lost for a whole lease.
+            remove_team(directory_.path);
         }
         if (!processes.shutdown(kShutdownPatience)) {
             observer_.on_note(
@@ -328,6 +375,8 @@ class Run {
     const RunRequest& request_;
     Observer& observer_;
     ExperimentDir directory_;
+    std::optional<SignalSource> own_signals_;
+    SignalSource* signals_ = nullptr;
     std::vector<AgentRank> agents_;
     std::optional<Team> team_;
     Restored restored_;

@@ -25,6 +25,7 @@
 #include "runtime/roll_call.hpp"
 #include "runtime/run_dir.hpp"
 #include "runtime/signals.hpp"
+#include "runtime/team_file.hpp"
 
 namespace muster {
 namespace {
@@ -68,7 +69,7 @@ class ServeLoop : private HeadLine {
         if (!orderly_ && !head_is_gone_) {
             wait_until_sent(transport_, {kHeadRank}, 1s);
         }
-        return {orderly_};
+        return {orderly_, dismissed_};
     }
 
   private:
@@ -119,6 +120,7 @@ class ServeLoop : private HeadLine {
         for (AgentPost::Heard& heard : inbox.heard) {
             if (const auto* dismiss = std::get_if<Dismiss>(&heard.message)) {
                 orderly_ = dismiss->orderly;
+                dismissed_ = true;
             }
             node_.tell(HeadSaid{std::move(heard.message)}, clock_.now());
         }
@@ -136,6 +138,7 @@ class ServeLoop : private HeadLine {
     ExperimentClock clock_;
     std::vector<pollfd> fds_;
     bool orderly_ = false;
+    bool dismissed_ = false;
     bool head_is_gone_ = false;
 };
 
@@ -189,7 +192,10 @@ Result<ServeEnd> serve_as_agent(const ServeRequest& request, const Enlisted& enl
         *request.transport, *request.signals, agent, processes, *reports, std::move(lost_head)
     );
     const ServeEnd end = loop.run(enlisted.inventory);
-    processes.shutdown(kShutdownPatience);
+    if (processes.shutdown(kShutdownPatience) && !end.dismissed) {
+        // The head may be gone: whoever goes on with the experiment need not wait for this node.
+        sign_off(enlisted.token_path, request.transport->rank());
+    }
     return end;
 }
 
