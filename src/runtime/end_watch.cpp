@@ -197,7 +197,7 @@ EndWish EndWatch::on_signal(int number, WorldTime now) {
     received_.push_back({number, now.boot});
     const Duration killed_after =
         sources_.job ? kill_wait_.value_or(kUsualKillWait) : kShortestKillWait;
-    const Duration left = number == SIGUSR1 ? sources_.warning + sources_.grace : killed_after;
+    const Duration left = number == SIGUSR1 ? sources_.warning : killed_after;
     const Duration at = now.boot + left;
     const bool is_slurms = number == SIGUSR1 && slurm_end_ && slurm_end_->at < at + kSlurmsHaste;
     if (!is_slurms && (!signal_end_ || at < signal_end_->at)) {

@@ -44,9 +44,8 @@ struct Until {
 struct EndSources {
     std::optional<Until> until;
     std::optional<SlurmJob> job;
-    /// How long before its end trials are warned, and how long they have when they are stopped.
+    /// How long before its end trials are warned.
     Duration warning{0};
-    Duration grace{0};
 };
 
 /// What to do at a signal.

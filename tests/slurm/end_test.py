@@ -79,7 +79,7 @@ class LimitTest(EndCase):
     def test_a_sweep_longer_than_its_limit_goes_on_by_itself(self):
         # Two rounds fit into the minute, the third does not: it is not begun.
         count = 3 * self.cores()
-        spec = self.sweep(ATTEMPT + "sleep 22" + ENDED, count, end={"warning": "3s"})
+        spec = self.sweep(ATTEMPT + "sleep 20" + ENDED, count, end={"warning": "3s"})
         job = self.submit("-N1", "-t1", SRUN_FORM, spec)
 
         self.assert_went_well(job, count)

@@ -75,12 +75,11 @@ TEST(EndWatchTest, TermMeansThatTheProcessIsKilledSoon) {
 }
 
 TEST(EndWatchTest, Usr1LeavesTimeForTheWarning) {
-    EndWatch ends =
-        watch({.until = std::nullopt, .job = std::nullopt, .warning = 2min, .grace = 10s});
+    EndWatch ends = watch({.until = std::nullopt, .job = std::nullopt, .warning = 2min});
 
     EXPECT_EQ(ends.on_signal(SIGUSR1, world(0s)), EndWish::Near);
 
-    EXPECT_EQ(ends.next(at(0s), world(0s)), (EndKnown{at(2min + 10s), 0s, "SIGUSR1"}));
+    EXPECT_EQ(ends.next(at(0s), world(0s)), (EndKnown{at(2min), 0s, "SIGUSR1"}));
 }
 
 TEST(EndWatchTest, Usr1DoesNotPutOffAnEndThatIsNearer) {
@@ -134,8 +133,7 @@ class EndWatchOfSlurmTest : public testing::Test {
         return {
             {.until = std::nullopt,
              .job = SlurmJob{"7", restarts, std::nullopt, std::nullopt},
-             .warning = 0s,
-             .grace = 0s},
+             .warning = 0s},
             [this](NoteLevel, const std::string& text) { said_.push_back(text); }};
     }
     /// Asks, and takes the answers to all that is asked then.
@@ -239,8 +237,7 @@ TEST_F(EndWatchOfSlurmTest, SlurmsOwnWarningTakesNothingFromTheTime) {
     EndWatch ends(
         {.until = std::nullopt,
          .job = SlurmJob{"7", 0, std::nullopt, std::nullopt},
-         .warning = 2min,
-         .grace = 10s},
+         .warning = 2min},
         [](NoteLevel, const std::string&) {}
     );
     ask(ends, world(0s));
