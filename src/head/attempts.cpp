@@ -44,6 +44,7 @@ Start start_message(const HeadState& head, TrialId id, const Trial& trial) {
     start.bundles = views_of(head, placement);
     start.cores = start.bundles.front().cores;
     start.last_step = progress.last_step;
+    describe_checkpoints(head, id, start);
     start.cpu = own.bundle.cpu;
     start.gpu = own.bundle.gpu;
     start.memory_limit_bytes = own.bundle.memory_bytes;
@@ -68,6 +69,7 @@ void start_trial(HeadState& head, TrialId id, Placement placement, TimePoint now
     head.attempts.emplace(attempt, id);
     head.trials.set_state(id, TrialState::Running);
 
+    choose_checkpoint(head, id);
     const TimePoint goal_time = time_total_reached_at(head, progress, now);
     if (goal_time != kNever) {
         head.goal_times.emplace(goal_time, attempt);
@@ -107,14 +109,6 @@ std::optional<TrialState> natural_end(const Outcome& outcome, std::uint32_t loss
     return std::nullopt;
 }
 
-void requeue(HeadState& head, TrialId id, TimePoint now) {
-    head.trials.set_state(id, TrialState::Pending);
-    if (planted(PlantedFault::RequeueForgotten)) {
-        return;
-    }
-    head.queue.push(id, head.trials.at(id).alternative, now);
-}
-
 void after_failure(HeadState& head, TrialId id, const Ended& ended, TimePoint now) {
     const std::int64_t allowed = head.spec.failures.max_failures;
     const TrialProgress& progress = head.trials.progress(id);
@@ -125,9 +119,10 @@ void after_failure(HeadState& head, TrialId id, const Ended& ended, TimePoint no
             head,
             NoteLevel::Warning,
             fmt::format(
-                "trial {} failed ({}) and runs again: failure {} of {}",
+                "trial {} failed ({}) and runs again from {}: failure {} of {}",
                 to_string(id),
                 what,
+                resume_text(head, id),
                 progress.failures,
                 allowed < 0 ? "any number" : std::to_string(allowed)
             )
@@ -146,6 +141,9 @@ void count_loss(HeadState& head, TrialId id, const Outcome& outcome) {
         progress.losses = 0;
         return;
     }
+    if (progress.running->could_not_resume) {
+        return;
+    }
     if (++progress.losses <= kLossesForgiven && head.phase == RunPhase::Going) {
         note(
             head,
@@ -153,6 +151,72 @@ void count_loss(HeadState& head, TrialId id, const Outcome& outcome) {
             fmt::format("trial {} runs again: {}", to_string(id), to_string(outcome))
         );
     }
+}
+
+/// What becomes of the trial of an attempt that has ended, and why; no state is a failure.
+struct Verdict {
+    std::optional<TrialState> becomes;
+    std::string reason;
+};
+
+Verdict verdict_on(
+    const HeadState& head,
+    TrialProgress& progress,
+    RunningAttempt& ran,
+    const Outcome& outcome
+) {
+    // A goal that was reached stays reached, whatever the process did afterwards; a trial that was
+    // to run again does so. What was asked for otherwise decides only what did not end by itself.
+    const bool was_lost = outcome.cause == EndCause::Lost;
+    if (ran.stop && (!was_lost || ran.stop->becomes != TrialState::Pending)) {
+        return {ran.stop->becomes, std::move(ran.stop->text)};
+    }
+    if (left_after_warning(head, ran, outcome)) {
+        return {TrialState::Paused, ""};
+    }
+    return {
+        natural_end(outcome, progress.losses),
+        outcome.cause == EndCause::TimeLimit ? to_string(outcome) : std::string()};
+}
+
+/// A whole trial, from its beginning, says how long trials like it take.
+void take_duration(HeadState& head, TrialId id, const RunningAttempt& ran, const Ended& ended) {
+    if (!ran.resume_from && ended.outcome.cause != EndCause::Lost) {
+        head.durations[head.trials.at(id).alternative].add(ended.usage.wall);
+    }
+}
+
+/// An attempt that did not fail has ended.
+void go_on(
+    HeadState& head,
+    TrialId id,
+    const RunningAttempt& ran,
+    const Ended& ended,
+    Verdict verdict,
+    TimePoint now
+) {
+    switch (*verdict.becomes) {
+        case TrialState::Paused:
+            wait_for_next_run(head, id, ran, now);
+            return;
+        case TrialState::Pending:
+            if (head.phase == RunPhase::Ending) {
+                wait_for_next_run(head, id, ran, now);
+            } else {
+                requeue(head, id, now);
+            }
+            return;
+        case TrialState::Completed:
+        case TrialState::Stopped:
+            take_duration(head, id, ran, ended);
+            break;
+        case TrialState::Running:
+        case TrialState::Stopping:
+        case TrialState::Failed:
+        case TrialState::Cancelled:
+            break;
+    }
+    end_trial(head, id, *verdict.becomes, std::move(verdict.reason), now);
 }
 
 }  // namespace
@@ -165,12 +229,22 @@ void start_what_fits(HeadState& head, TimePoint now) {
     if (head.phase != RunPhase::Going) {
         return;
     }
+    close_what_will_not_fit(head, now);
     while (std::optional<QueueStart> next = head.queue.next(head.cluster, now)) {
         start_trial(head, next->trial, std::move(next->placement), now);
     }
     head.most_active = std::max<std::uint64_t>(head.most_active, head.trials.active().size());
     send_new_cores(head);
     look_ahead(head);
+    end_if_time_is_short(head, now);
+}
+
+void requeue(HeadState& head, TrialId id, TimePoint now) {
+    head.trials.set_state(id, TrialState::Pending);
+    if (planted(PlantedFault::RequeueForgotten)) {
+        return;
+    }
+    head.queue.push(id, head.trials.at(id).alternative, now);
 }
 
 void ask_to_stop(HeadState& head, TrialId id, StopReason reason) {
@@ -216,16 +290,8 @@ void finish_attempt(HeadState& head, TrialId id, const Ended& ended, TimePoint n
     head.queue.ended(head.cluster, id);
     progress.ran += ended.usage.wall;
 
-    // A goal that was reached stays reached, whatever the process did afterwards; a trial that was
-    // to run again does so. What was asked for otherwise decides only what did not end by itself.
-    std::optional<TrialState> becomes = natural_end(outcome, progress.losses);
-    std::string reason = outcome.cause == EndCause::TimeLimit ? to_string(outcome) : std::string();
-    const bool was_lost = outcome.cause == EndCause::Lost;
-    if (running.stop && (!was_lost || running.stop->becomes != TrialState::Pending)) {
-        becomes = running.stop->becomes;
-        reason = running.stop->text;
-    }
-    const bool is_failure = !becomes.has_value();
+    Verdict verdict = verdict_on(head, progress, running, outcome);
+    const bool is_failure = !verdict.becomes.has_value();
     if (is_failure) {
         progress.losses = 0;
         ++progress.failures;
@@ -240,10 +306,8 @@ void finish_attempt(HeadState& head, TrialId id, const Ended& ended, TimePoint n
     if (is_failure) {
         on_failed(head, id, running.placement, ended);
         after_failure(head, id, ended, now);
-    } else if (*becomes == TrialState::Pending) {
-        requeue(head, id, now);
     } else {
-        end_trial(head, id, *becomes, std::move(reason), now);
+        go_on(head, id, running, ended, std::move(verdict), now);
     }
 }
 
@@ -252,6 +316,7 @@ void end_trial(HeadState& head, TrialId id, TrialState state, std::string reason
     TrialProgress& progress = head.trials.progress(id);
     progress.ended = now;
     progress.reason = reason;
+    progress.steps.reset();
     head.trials.set_state(id, state);
     keep(
         head,
@@ -259,6 +324,8 @@ void end_trial(HeadState& head, TrialId id, TrialState state, std::string reason
     );
     if (state != TrialState::Cancelled) {
         act(head, Tell{id, state, progress.best});
+        head.checkpoints.set_ended(id, head.trials.worth(id));
+        keep_budget(head);
     }
     act_after_facts(head, Announce{id});
 }

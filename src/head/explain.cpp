@@ -63,18 +63,24 @@ std::string Head::explain(TrialId id, TimePoint now) const {
     if (progress != nullptr && progress->running) {
         const RunningAttempt& running = *progress->running;
         return fmt::format(
-            "{}{} for {} in attempt {}: {}",
+            "{}{} for {} in attempt {}{}: {}",
             to_string(trial->state),
             running.stop ? " (" + running.stop->text + ")" : "",
             format_duration(now - running.started),
             to_string(running.attempt),
+            running.resume_from ? fmt::format(", from checkpoint {}", *running.resume_from) : "",
             where(head, running)
         );
     }
     if (trial->state != TrialState::Pending) {
         const bool has_reason = progress != nullptr && !progress->reason.empty();
         return fmt::format(
-            "{}{}", to_string(trial->state), has_reason ? ": " + progress->reason : ""
+            "{}{}{}",
+            to_string(trial->state),
+            has_reason ? ": " + progress->reason : "",
+            trial->state == TrialState::Paused
+                ? "; it goes on in the next run, from " + resume_text(head, id)
+                : ""
         );
     }
     switch (head.phase) {
@@ -86,6 +92,9 @@ std::string Head::explain(TrialId id, TimePoint now) const {
                 head.options.expected_nodes
             );
         case RunPhase::Going:
+            if (head.queue.is_closed(trial->alternative)) {
+                return "Pending: " + closed_text(head, trial->alternative, now);
+            }
             return "Pending: " + head.queue.why(id, head.cluster, now).text + set_aside_text(head);
         case RunPhase::Ending:
         case RunPhase::Over:

@@ -53,7 +53,9 @@ HeadState::HeadState(
       cluster(cluster_options(spec)),
       queue(shapes(spec), queue_options(spec)),
       trials(spec.objective),
-      nodes(options.lease) {}
+      nodes(options.lease),
+      checkpoints(spec.checkpoints),
+      durations(spec.resources.size()) {}
 
 std::uint64_t keep(HeadState& head, Fact fact) {
     if (head.step.facts.empty()) {
@@ -105,6 +107,7 @@ Step Head::handle(const Event& event, TimePoint now) {
             [&](const NodeLost& lost) { on_node_lost(head, lost.node, lost.why, now); },
             [&](const Suggested& suggested) { on_suggested(head, suggested, now); },
             [&](const CancelRequested& cancel) { on_cancel(head, cancel, now); },
+            [&](const EndKnown& end) { on_end_known(head, end, now); },
             [&](const Tick&) { on_tick(head, now); },
             [&](const Reconcile&) { on_reconcile(head, now); }},
         event
@@ -122,6 +125,7 @@ TimePoint Head::next_deadline() const {
     if (head.spec.time_budget && head.phase == RunPhase::Going) {
         next = std::min(next, TimePoint{*head.spec.time_budget});
     }
+    next = std::min(next, end_deadline(head));
     if (!head.goal_times.empty()) {
         next = std::min(next, head.goal_times.begin()->first);
     }
@@ -144,6 +148,7 @@ HeadSummary Head::summary() const {
         .in_use = head.cluster.in_use(),
         .capacity = head.cluster.capacity(),
         .best = head.trials.best(),
+        .time_ends = head.time_ends.at,
         .nodes = head.nodes.count(),
         .nodes_set_aside = static_cast<std::uint32_t>(head.record.aside().size())};
 }

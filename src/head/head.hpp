@@ -21,6 +21,16 @@
 // the last node among them, is never set aside; nor again, once it was taken back as needed, before
 // some node joins. So nothing goes round in circles.
 //
+// Checkpoints. A checkpoint is complete once its fact is on disk; only then its trial hears of it.
+// Of a trial the best, or the last, are kept and always the latest; what is too much for the budget
+// of all goes from ended trials first. Files go once the fact that drops their checkpoint is on
+// disk. An attempt goes on from the latest checkpoint that can be had.
+//
+// The end of time. Once it is known when the run's time ends, a trial starts only when it is
+// expected to end before, or when trials save checkpoints and enough time is left. Running trials
+// are warned, then stopped in time; those with a checkpoint are Paused and go first in the next
+// run. A trial that ran for a whole allocation and saved nothing has Failed: it would run for ever.
+//
 // When nothing works. If nothing ever worked in this experiment, and of the trials started in this
 // run the first N have all failed for good, the run ends as NothingWorks, unless it is to keep
 // going. N is 8, or twice as many as ran at once if that is more. A trial among these that still
@@ -49,6 +59,15 @@ class Cluster;
 struct HeadState;
 struct Trial;
 
+/// Whether failed trials that an earlier run left behind run again.
+enum class RetryFailed : std::uint8_t {
+    No,
+    /// From their latest checkpoints.
+    FromCheckpoint,
+    /// From nothing: their checkpoints are dropped, and what they reported counts no more.
+    FromNothing,
+};
+
 /// What a run adds to its spec.
 struct RunOptions {
     /// Absolute: <storage>/<name>.
@@ -59,8 +78,7 @@ struct RunOptions {
     Duration start_timeout = std::chrono::seconds{60};
     /// How long a request that lost nodes made impossible waits for a node to come back.
     Duration wait_for_nodes{0};
-    /// Run failed trials again that an earlier run left behind.
-    bool retry_failed = false;
+    RetryFailed retry_failed = RetryFailed::No;
     /// A node that was silent for so long is lost; 0 is never. Longer than the agents' own lease.
     Duration lease{0};
     /// Go on although nothing that was started succeeds.
@@ -85,6 +103,8 @@ struct HeadSummary {
     ResourceSet in_use;
     ResourceSet capacity;
     std::optional<TrialId> best;
+    /// When the time of this run ends, as far as is known.
+    TimePoint time_ends = kNever;
     /// Nodes that are up, and those of them that are set aside since everything fails there.
     std::uint32_t nodes = 0;
     std::uint32_t nodes_set_aside = 0;

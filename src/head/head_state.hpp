@@ -7,17 +7,22 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "muster/experiment.hpp"
 
 #include "base/ids.hpp"
 #include "base/time.hpp"
+#include "head/checkpoints.hpp"
 #include "head/head.hpp"
 #include "head/nodes.hpp"
+#include "head/recent_durations.hpp"
 #include "head/track_record.hpp"
 #include "head/trials.hpp"
 #include "placement/cluster.hpp"
@@ -41,6 +46,21 @@ enum class RunPhase {
     Over,
 };
 
+/// When the time of this run ends, and what was done about it.
+struct EndOfTime {
+    TimePoint at = kNever;
+    /// As in EndKnown.
+    Duration whole{0};
+    std::string why;
+    /// The end that people, and that running trials were told of; kNever: none.
+    TimePoint told = kNever;
+    TimePoint warned_of = kNever;
+    /// It ends this run.
+    bool has_come = false;
+    /// Trials that left by themselves after the warning; they wait for the next run.
+    std::vector<TrialId> left;
+};
+
 struct HeadState {
     HeadState(ExperimentSpec spec, RunOptions options, std::optional<std::uint64_t> total);
 
@@ -53,6 +73,10 @@ struct HeadState {
     Trials trials;
     Nodes nodes;
     TrackRecord record;
+    Checkpoints checkpoints;
+    /// Of whole trials that came to something, by their requests.
+    std::vector<RecentDurations> durations;
+    EndOfTime time_ends;
     /// The attempts that hold resources, with their trials.
     std::unordered_map<AttemptId, TrialId> attempts;
 
@@ -66,6 +90,8 @@ struct HeadState {
     /// What an earlier run ended as, if it did end.
     std::optional<RunEnd> ended_before;
 
+    bool said_over_budget = false;
+
     bool ask_open = false;
     bool exhausted = false;
 
@@ -76,6 +102,11 @@ struct HeadState {
     std::string give_up_reason;
     /// Running trials by the moment at which their `time_total` bound is reached.
     std::multimap<TimePoint, AttemptId> goal_times;
+
+    /// Checkpoints whose files are to go once a node of that name is there; of the empty name: any.
+    std::map<std::string, std::vector<CheckpointRef>> to_delete;
+    /// While restoring: what was dropped last, so that perhaps its files are still there.
+    std::deque<std::pair<std::string, CheckpointRef>> dropped_last;
 
     std::uint64_t facts_emitted = 0;
     Step step;
@@ -129,6 +160,9 @@ void end_trial(HeadState& head, TrialId id, TrialState state, std::string reason
 /// Brings a trial that holds nothing to Failed, and ends the run when that is to end it.
 void fail_trial(HeadState& head, TrialId id, const std::string& reason, TimePoint now);
 
+/// To the end of the queue.
+void requeue(HeadState& head, TrialId id, TimePoint now);
+
 /// Tells members that share cores where they may run now.
 void send_new_cores(HeadState& head);
 
@@ -160,6 +194,55 @@ void stop_by_time_total(HeadState& head, TimePoint now);
 /// When the trial's `time_total` bound is reached, were it to run on from `now`.
 TimePoint
 time_total_reached_at(const HeadState& head, const TrialProgress& progress, TimePoint now);
+
+// --- saving.cpp ---
+
+void on_checkpoint_saved(HeadState& head, TrialId id, const CheckpointSaved& saved, TimePoint now);
+/// The checkpoint that an attempt was to go on from is not there.
+void on_checkpoint_gone(HeadState& head, TrialId id, const CheckpointGone& gone);
+/// Passes a word on from one agent to another.
+void on_to_peer(HeadState& head, NodeId from, const ToPeer& word);
+/// Chooses what the trial's attempt goes on from: the latest that can be had.
+void choose_checkpoint(HeadState& head, TrialId id);
+/// Fills in what the attempt is told of its trial's checkpoints.
+void describe_checkpoints(const HeadState& head, TrialId id, Start& start);
+/// The checkpoint is no more: its files go once the fact is on disk.
+void drop_checkpoint(HeadState& head, CheckpointRef checkpoint);
+/// Gives up checkpoints until the budget is kept, or nothing more can go.
+void keep_budget(HeadState& head);
+/// A node is there on which files may be removed.
+void delete_waiting_files(HeadState& head, NodeId node);
+/// Attempts that fetch their checkpoint from a node that is lost hear of it.
+void tell_fetchers(HeadState& head, NodeId lost);
+/// The failed trial begins anew, from nothing.
+void restart_trial(HeadState& head, TrialId id);
+/// "checkpoint 4 (step 12)", or "the beginning".
+std::string resume_text(const HeadState& head, TrialId id);
+
+// --- end_of_time.cpp ---
+
+void on_end_known(HeadState& head, const EndKnown& end, TimePoint now);
+/// Warns running trials, and ends the run, when it is time for that.
+void watch_end(HeadState& head, TimePoint now);
+/// When watch_end() is next needed.
+TimePoint end_deadline(const HeadState& head);
+/// Says of each request whether its trials may still start.
+void close_what_will_not_fit(HeadState& head, TimePoint now);
+/// Ends the run when nothing runs and, for the time that is left, nothing can start.
+void end_if_time_is_short(HeadState& head, TimePoint now);
+/// An attempt ended, and its trial goes on in the next run; or it has failed, since no allocation
+/// is long enough.
+void wait_for_next_run(HeadState& head, TrialId id, const RunningAttempt& ran, TimePoint now);
+/// Whether the attempt has left by itself after the warning, to go on later.
+bool left_after_warning(
+    const HeadState& head,
+    const RunningAttempt& running,
+    const Outcome& outcome
+);
+/// "; 3 trials are saved and paused, 40 wait for the next run", or nothing.
+std::string left_behind_text(const HeadState& head);
+/// Why trials with the request don't start any more.
+std::string closed_text(const HeadState& head, std::uint32_t shape, TimePoint now);
 
 // --- run_control.cpp ---
 

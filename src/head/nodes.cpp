@@ -11,6 +11,20 @@ const NodeRecord* Nodes::find(NodeId node) const {
     return is_up ? &*entries_[node.value].record : nullptr;
 }
 
+std::optional<NodeId> Nodes::find(const std::string& name) const {
+    const auto found = by_name_.find(name);
+    return found == by_name_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<NodeId> Nodes::first() const {
+    for (std::uint32_t node = 0; node < entries_.size(); ++node) {
+        if (entries_[node].record) {
+            return NodeId{node};
+        }
+    }
+    return std::nullopt;
+}
+
 bool Nodes::is_news(NodeId node, std::uint32_t incarnation) const {
     if (node.value >= entries_.size()) {
         return true;
@@ -26,6 +40,7 @@ void Nodes::join(NodeId node, NodeRecord record, TimePoint now) {
     }
     Entry& entry = entries_[node.value];
     entry.incarnation = record.incarnation;
+    by_name_[record.name] = node;
     entry.record = std::move(record);
     entry.heard = now;
     ++count_;
@@ -39,6 +54,9 @@ NodeRecord Nodes::leave(NodeId node) {
     Entry& entry = entries_[node.value];
     NodeRecord record = std::move(*entry.record);
     entry.record.reset();
+    if (find(record.name) == node) {
+        by_name_.erase(record.name);
+    }
     wake_at(node, kNever);
     --count_;
     return record;

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,10 @@ class Nodes {
 
     /// nullptr unless it is up.
     const NodeRecord* find(NodeId node) const;
+    /// The node of that name that is up.
+    std::optional<NodeId> find(const std::string& name) const;
+    /// The lowest that is up.
+    std::optional<NodeId> first() const;
     /// Whether a node that comes with this incarnation is news: none was as high.
     bool is_news(NodeId node, std::uint32_t incarnation) const;
 
@@ -66,6 +71,8 @@ class Nodes {
     // By node.
     std::vector<Entry> entries_;
     std::uint32_t count_ = 0;
+    // Of those that are up.
+    std::unordered_map<std::string, NodeId> by_name_;
     // Nodes by when they must be looked at. A node's place may be early, never late, so that a
     // message does not move it.
     std::set<std::pair<TimePoint, NodeId>> row_;

@@ -55,7 +55,12 @@ void on_hello(HeadState& head, NodeId id, const Hello& hello, TimePoint now) {
                 .experiment = head.spec.name,
                 .experiment_dir = head.options.experiment_dir,
                 .trial = head.spec.trial,
-                .objective = head.spec.objective}});
+                .objective = head.spec.objective,
+                .checkpoint_storage = head.spec.checkpoints.storage,
+                .checkpoint_path = head.spec.checkpoints.path,
+                .warning_signal = head.spec.end.signal,
+                .seed = head.spec.seed}});
+    delete_waiting_files(head, id);
     begin_if_ready(head, now);
     judge_feasibility(head, now);
     start_what_fits(head, now);
@@ -83,7 +88,11 @@ void on_agent_said(HeadState& head, const AgentSaid& said, TimePoint now) {
                 act(head, Send{said.node, Alive{heartbeat.number}});
             },
             [&](const Farewell& farewell) { on_node_lost(head, said.node, farewell.reason, now); },
-            [](const Started&) {},
+            [&](const Started& started) {
+                for_trial(started.key, [&](TrialId id) {
+                    head.trials.progress(id).running->fetch_from.reset();
+                });
+            },
             [&](const Reported& reported) {
                 for_trial(reported.key, [&](TrialId id) { on_reported(head, id, reported, now); });
             },
@@ -93,6 +102,15 @@ void on_agent_said(HeadState& head, const AgentSaid& said, TimePoint now) {
                     start_what_fits(head, now);
                 });
             },
+            [&](const CheckpointSaved& saved) {
+                for_trial(saved.key, [&](TrialId id) {
+                    on_checkpoint_saved(head, id, saved, now);
+                });
+            },
+            [&](const CheckpointGone& gone) {
+                for_trial(gone.key, [&](TrialId id) { on_checkpoint_gone(head, id, gone); });
+            },
+            [&](const ToPeer& word) { on_to_peer(head, said.node, word); },
             [&](const Remark& remark) {
                 for_trial(remark.key, [&](TrialId id) {
                     note(
@@ -115,6 +133,7 @@ void on_node_lost(HeadState& head, NodeId node, const std::string& why, TimePoin
     head.cluster.remove_node(node);
     head.record.forget(node);
     act(head, Abandon{node, lost.incarnation});
+    tell_fetchers(head, node);
 
     const std::string text = fmt::format("node {} was lost: {}", lost.name, why);
     for (const TrialId id : interrupted) {

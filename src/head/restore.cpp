@@ -60,16 +60,56 @@ Status restore_trial_ended(HeadState& head, const TrialEnded& ended, TimePoint a
     progress.ended = at;
     progress.reason = ended.reason;
     // The fact carries what the results say, so that they need not be read for trials that ended.
-    if (ended.best) {
-        head.trials.record(ended.trial, *ended.best);
-    }
-    progress.results = ended.results;
-    progress.last = ended.last;
-    progress.best = ended.best;
-    if (ended.last) {
-        progress.last_step = ended.last->step;
-    }
+    head.trials.record_end(ended);
     head.trials.set_state(ended.trial, ended.state);
+    if (ended.state != TrialState::Cancelled) {
+        head.checkpoints.set_ended(ended.trial, head.trials.worth(ended.trial));
+    }
+    const bool is_whole =
+        ended.state == TrialState::Completed || ended.state == TrialState::Stopped;
+    if (is_whole && progress.attempts == 1) {
+        head.durations[head.trials.at(ended.trial).alternative].add(progress.ran);
+    }
+    return Ok{};
+}
+
+/// An attempt began: a trial that an earlier run left behind runs again in this one.
+void restore_start(HeadState& head, TrialId id, AttemptId last, std::uint32_t attempts) {
+    // Even if that run's own record is lost: no two runs may have the same epoch.
+    head.epoch = std::max(head.epoch, last.epoch);
+    head.trials.set_state(id, TrialState::Pending);
+    head.trials.progress(id).attempts += attempts;
+    head.checkpoints.set_open(id);
+}
+
+void restore_kept(HeadState& head, const CheckpointKept& kept) {
+    head.record.has_worked();
+    head.checkpoints.keep(
+        kept.trial,
+        {.number = kept.number,
+         .step = kept.step,
+         .bytes = kept.bytes,
+         .score = kept.score,
+         .node = kept.node}
+    );
+}
+
+/// The run may have ended before the files went.
+void restore_dropped(HeadState& head, const CheckpointDropped& dropped) {
+    constexpr std::size_t kRemembered = 1024;
+    const TrialCheckpoints* all = head.checkpoints.find(dropped.trial);
+    if (const Checkpoint* known = all == nullptr ? nullptr : all->find(dropped.number)) {
+        head.dropped_last.push_back({known->node, {dropped.trial, dropped.number}});
+        if (head.dropped_last.size() > kRemembered) {
+            head.dropped_last.pop_front();
+        }
+    }
+    head.checkpoints.drop(dropped.trial, dropped.number);
+}
+
+Status restore_paused(HeadState& head, const TrialPaused& paused) {
+    head.trials.set_state(paused.trial, TrialState::Paused);
+    head.trials.progress(paused.trial).reason = paused.reason;
     return Ok{};
 }
 
@@ -83,9 +123,16 @@ Status restore_condensed(HeadState& head, const TrialCondensed& condensed) {
         return unknown_trial(condensed.trial);
     }
     if (condensed.attempts > 0) {
-        head.epoch = std::max(head.epoch, condensed.attempt.epoch);
-        head.trials.progress(condensed.trial).attempts += condensed.attempts;
-        head.trials.set_state(condensed.trial, TrialState::Pending);
+        restore_start(head, condensed.trial, condensed.attempt, condensed.attempts);
+    }
+    for (const std::uint32_t number : condensed.dropped) {
+        head.checkpoints.drop(condensed.trial, number);
+    }
+    for (const CheckpointKept& kept : condensed.checkpoints) {
+        restore_kept(head, kept);
+    }
+    if (condensed.last_checkpoint > 0) {
+        head.checkpoints.used_number(condensed.trial, condensed.last_checkpoint);
     }
     if (condensed.attempts_ended > 0) {
         TrialProgress& progress = head.trials.progress(condensed.trial);
@@ -101,6 +148,10 @@ Status restore_condensed(HeadState& head, const TrialCondensed& condensed) {
     }
     if (condensed.runs_again) {
         head.trials.set_state(condensed.trial, TrialState::Pending);
+        head.checkpoints.set_open(condensed.trial);
+    }
+    if (condensed.paused) {
+        return restore_paused(head, {condensed.trial, *condensed.paused});
     }
     return Ok{};
 }
@@ -142,20 +193,18 @@ Status Head::restore(const Fact& fact, TimePoint at) {
             [](const NodeJoined&) { return Status(Ok{}); },
             [&](const TrialCreated& created) { return restore_created(head, created); },
             [&](const AttemptStarted& started) {
-                // Even if that run's own record is lost: no two runs may have the same epoch.
                 head.epoch = std::max(head.epoch, started.attempt.epoch);
                 return for_known(started.trial, [&]() -> Status {
-                    // A trial that an earlier run left behind runs again in this one.
-                    head.trials.set_state(started.trial, TrialState::Pending);
-                    ++head.trials.progress(started.trial).attempts;
+                    restore_start(head, started.trial, started.attempt, 1);
                     return Ok{};
                 });
             },
             [&](const ResultReported& reported) {
                 return for_known(reported.trial, [&]() -> Status {
-                    if (!reported.overrun) {
+                    const TrialProgress& progress = head.trials.progress(reported.trial);
+                    if (!reported.overrun && reported.attempt.epoch >= progress.first_epoch) {
                         head.record.has_worked();
-                        head.trials.record(reported.trial, reported.result);
+                        head.trials.record(reported.trial, reported.attempt, reported.result);
                     }
                     return Ok{};
                 });
@@ -174,6 +223,28 @@ Status Head::restore(const Fact& fact, TimePoint at) {
                 return for_known(reopened.trial, [&]() -> Status {
                     return restore_reopened(head, reopened);
                 });
+            },
+            [&](const CheckpointKept& kept) {
+                return for_known(kept.trial, [&]() -> Status {
+                    restore_kept(head, kept);
+                    return Ok{};
+                });
+            },
+            [&](const CheckpointDropped& dropped) {
+                return for_known(dropped.trial, [&]() -> Status {
+                    restore_dropped(head, dropped);
+                    return Ok{};
+                });
+            },
+            [&](const TrialRestarted& restarted) {
+                return for_known(restarted.trial, [&]() -> Status {
+                    head.trials.restart(restarted.trial, restarted.epoch);
+                    head.checkpoints.set_open(restarted.trial);
+                    return Ok{};
+                });
+            },
+            [&](const TrialPaused& paused) {
+                return for_known(paused.trial, [&] { return restore_paused(head, paused); });
             },
             [&](const TrialCondensed& condensed) { return restore_condensed(head, condensed); }},
         fact

@@ -69,7 +69,7 @@ void on_reported(HeadState& head, TrialId id, const Reported& reported, TimePoin
     if (overrun) {
         return;
     }
-    head.trials.record(id, reported.result);
+    head.trials.record(id, attempt, reported.result);
     if (on_worked(head, id, *head.trials.progress(id).running) && judge_nodes(head, now)) {
         start_what_fits(head, now);
     }

@@ -3,7 +3,9 @@
 // run_control - how a run begins, asks for configs, and ends.
 
 #include <algorithm>
+#include <array>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -80,22 +82,61 @@ bool end_if_budget_is_spent(HeadState& head, TimePoint now) {
     return true;
 }
 
-/// Nothing is active, nothing waits, and no other config will come.
+/// Nothing is active, nothing waits or is paused, and no other config will come.
 bool all_done(const HeadState& head) {
-    return head.exhausted && !head.ask_open && head.queue.waiting() == 0;
+    return head.exhausted && !head.ask_open && head.queue.waiting() == 0 &&
+           head.time_ends.left.empty();
 }
 
 /// Trials that an earlier run left Cancelled, or Failed when those are to be tried again.
 bool runs_again(const HeadState& head, TrialState state) {
     return state == TrialState::Cancelled ||
-           (state == TrialState::Failed && head.options.retry_failed);
+           (state == TrialState::Failed && head.options.retry_failed != RetryFailed::No);
+}
+
+/// The order in which trials begin that earlier runs left: those that can go on from a checkpoint
+/// first, then those that were interrupted.
+int turn_of(const HeadState& head, TrialId id, TrialState before) {
+    const TrialCheckpoints* checkpoints = head.checkpoints.find(id);
+    if (before == TrialState::Paused || (checkpoints != nullptr && checkpoints->latest())) {
+        return before == TrialState::Failed ? 2 : 0;
+    }
+    const TrialProgress* progress = head.trials.find(id)->progress.get();
+    const bool was_interrupted =
+        before == TrialState::Pending && progress != nullptr && progress->attempts > 0;
+    return was_interrupted ? 1 : 2;
+}
+
+/// Everything that may run waits now.
+void queue_what_was_left(HeadState& head, TimePoint now) {
+    std::array<std::vector<TrialId>, 3> turns;
+    for (std::uint32_t value = 0; value < head.trials.size(); ++value) {
+        const TrialId id{value};
+        const TrialState before = head.trials.at(id).state;
+        if (before == TrialState::Failed && head.options.retry_failed == RetryFailed::FromNothing) {
+            restart_trial(head, id);
+        }
+        if (runs_again(head, before) || before == TrialState::Paused) {
+            head.trials.set_state(id, TrialState::Pending);
+            head.checkpoints.set_open(id);
+        }
+        if (head.trials.at(id).state == TrialState::Pending) {
+            turns[static_cast<std::size_t>(turn_of(head, id, before))].push_back(id);
+        }
+    }
+    for (const std::vector<TrialId>& turn : turns) {
+        for (const TrialId id : turn) {
+            head.queue.push(id, head.trials.at(id).alternative, now);
+        }
+    }
 }
 
 /// Whoever cancels a run cancels what waits too. Once a run, so looking at all trials is cheap.
 void cancel_waiting(HeadState& head, TimePoint now) {
     for (std::uint32_t value = 0; value < head.trials.size(); ++value) {
         const TrialId id{value};
-        if (head.trials.at(id).state == TrialState::Pending) {
+        const TrialState state = head.trials.at(id).state;
+        if (state == TrialState::Pending || state == TrialState::Paused) {
             head.queue.remove(id);
             end_trial(head, id, TrialState::Cancelled, head.ending->reason, now);
         }
@@ -108,16 +149,12 @@ void on_reconcile(HeadState& head, TimePoint now) {
     check(head.phase == RunPhase::Restoring, "a run begins once");
     ++head.epoch;
     keep(head, RunStarted{head.epoch});
-    for (std::uint32_t value = 0; value < head.trials.size(); ++value) {
-        const TrialId id{value};
-        const TrialState state = head.trials.at(id).state;
-        if (runs_again(head, state)) {
-            head.trials.set_state(id, TrialState::Pending);
-        }
-        if (head.trials.at(id).state == TrialState::Pending) {
-            head.queue.push(id, head.trials.at(id).alternative, now);
-        }
+    for (const auto& [node, checkpoint] : head.dropped_last) {
+        head.to_delete[node].push_back(checkpoint);
     }
+    head.dropped_last.clear();
+    queue_what_was_left(head, now);
+    keep_budget(head);
     head.phase = RunPhase::WaitingForNodes;
     head.start_by = now + head.options.start_timeout;
     begin_if_ready(head, now);
@@ -243,6 +280,7 @@ void on_tick(HeadState& head, TimePoint now) {
     if (head.phase == RunPhase::Going) {
         end_if_budget_is_spent(head, now);
     }
+    watch_end(head, now);
     stop_by_time_total(head, now);
     lose_silent_nodes(head, now);
     begin_if_ready(head, now);
@@ -262,6 +300,9 @@ void leave_if_done(HeadState& head) {
         return;
     }
     head.phase = RunPhase::Over;
+    if (head.time_ends.has_come) {
+        head.ending->reason += left_behind_text(head);
+    }
     keep(head, *head.ending);
     for (const NodeId node : head.nodes.up()) {
         act(head, Send{node, Dismiss{}});

@@ -14,6 +14,7 @@
 
 #include "base/ids.hpp"
 #include "base/time.hpp"
+#include "head/trial_steps.hpp"
 #include "protocol/facts.hpp"
 #include "protocol/messages.hpp"
 #include "resources/placement.hpp"
@@ -39,6 +40,15 @@ struct RunningAttempt {
     std::optional<StopReason> stop;
     /// TrackRecord::moment() when it last counted as one that works; 0 is never.
     std::uint64_t worked_at = 0;
+    /// The checkpoint that it goes on from, and the node that has it, while that is another.
+    std::optional<std::uint32_t> resume_from;
+    std::optional<NodeId> fetch_from;
+    /// It has saved a checkpoint of its own.
+    bool has_saved = false;
+    /// It was told that the time ends.
+    bool warned = false;
+    /// What it was to go on from is not there: its end says nothing of it or its node.
+    bool could_not_resume = false;
 };
 
 /// What only trials that have run or reported need; a waiting trial does without.
@@ -53,8 +63,12 @@ struct TrialProgress {
     std::uint32_t losses = 0;
     /// Time that ended attempts have run.
     Duration ran{0};
+    /// Results of runs before it count no more.
+    std::uint32_t first_epoch = 0;
     TimePoint ended;
     std::string reason;
+    /// Once it has reported, until it ends.
+    std::unique_ptr<TrialSteps> steps;
     /// Only while it holds resources; most trials of a long experiment do not any more.
     std::unique_ptr<RunningAttempt> running;
 };

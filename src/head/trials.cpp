@@ -3,6 +3,7 @@
 #include "head/trials.hpp"
 
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "base/check.hpp"
@@ -88,23 +89,81 @@ std::optional<double> Trials::objective_of(const TrialResult& result) const {
     return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
-void Trials::offer_best(TrialId id, double value) {
-    if (!best_ || better(value, best_value_, objective_->mode)) {
+void Trials::offer_best(TrialId id, const TrialResult& result) const {
+    const std::optional<double> value = objective_of(result);
+    if (value && (!best_ || better(*value, best_value_, objective_->mode))) {
         best_ = id;
-        best_value_ = value;
+        best_value_ = *value;
     }
 }
 
-void Trials::record(TrialId id, const TrialResult& result) {
+std::optional<TrialId> Trials::best() const {
+    if (best_is_void_) {
+        best_is_void_ = false;
+        best_.reset();
+        for (std::uint32_t value = 0; value < size(); ++value) {
+            const TrialProgress* progress = trials_[value].progress.get();
+            if (progress != nullptr && progress->best) {
+                offer_best(TrialId{value}, *progress->best);
+            }
+        }
+    }
+    return best_;
+}
+
+double Trials::worth(TrialId id) const {
+    const Trial* trial = find(id);
+    const bool has_best = trial != nullptr && trial->progress && trial->progress->best;
+    const std::optional<double> value =
+        has_best ? objective_of(*trial->progress->best) : std::nullopt;
+    if (!value) {
+        return -std::numeric_limits<double>::infinity();
+    }
+    return objective_->mode == Mode::Max ? *value : -*value;
+}
+
+void Trials::restart(TrialId id, std::uint32_t epoch) {
     TrialProgress& progress = this->progress(id);
-    ++progress.results;
+    check(!progress.running, "a trial that begins anew holds nothing");
+    failures -= progress.failures;
+    const std::uint32_t attempts = progress.attempts;
+    progress = TrialProgress{};
+    progress.attempts = attempts;
+    progress.first_epoch = epoch;
+    set_state(id, TrialState::Pending);
+    best_is_void_ = best_is_void_ || best_ == id;
+}
+
+void Trials::record_end(const TrialEnded& ended) {
+    TrialProgress& progress = this->progress(ended.trial);
+    progress.results = ended.results;
+    progress.last = ended.last;
+    progress.best = ended.best;
+    progress.steps.reset();
+    if (ended.last) {
+        progress.last_step = ended.last->step;
+    }
+    if (ended.best) {
+        offer_best(ended.trial, *ended.best);
+    }
+}
+
+void Trials::record(TrialId id, AttemptId attempt, const TrialResult& result) {
+    TrialProgress& progress = this->progress(id);
+    if (progress.steps == nullptr) {
+        // What counted before was reported by attempts that are over.
+        progress.steps = progress.results > 0 && progress.last
+                             ? std::make_unique<TrialSteps>(progress.last->step, progress.results)
+                             : std::make_unique<TrialSteps>();
+    }
+    progress.results = progress.steps->take(attempt, result.step);
     progress.last_step = result.step;
     if (const std::optional<double> value = objective_of(result)) {
         const std::optional<double> before =
             progress.best ? objective_of(*progress.best) : std::nullopt;
         if (!before || better(*value, *before, objective_->mode)) {
             progress.best = result;
-            offer_best(id, *value);
+            offer_best(id, result);
         }
     }
     progress.last = result;

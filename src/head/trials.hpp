@@ -43,28 +43,38 @@ class Trials {
     const std::set<TrialId>& active() const { return active_; }
 
     /// Takes a result that counts into the trial's last and best, and the experiment's best.
-    void record(TrialId id, const TrialResult& result);
+    void record(TrialId id, AttemptId attempt, const TrialResult& result);
+    /// Takes in what the end of a trial says of its results.
+    void record_end(const TrialEnded& ended);
     /// The trial with the best result, once one has reported a finite objective.
-    std::optional<TrialId> best() const { return best_; }
+    std::optional<TrialId> best() const;
+    /// How good the trial is: less is worse. Negative infinity for one without an objective.
+    double worth(TrialId id) const;
 
     /// So many failures of the trial count no more, and if it has Failed it is Pending again.
     /// REQUIRES: it has so many.
     void forgive(TrialId id, std::uint32_t forgiven);
+
+    /// The trial is Pending as if it had never run, but for its attempts; what it reports counts
+    /// from the run `epoch` on. REQUIRES: it holds nothing.
+    void restart(TrialId id, std::uint32_t epoch);
 
     std::uint64_t failures = 0;
 
   private:
     /// The objective of a result; nothing when there is none to compare.
     std::optional<double> objective_of(const TrialResult& result) const;
-    void offer_best(TrialId id, double value);
+    void offer_best(TrialId id, const TrialResult& result) const;
 
     std::optional<ObjectiveSpec> objective_;
     // A deque, so that pointers handed out stay good while trials are added.
     std::deque<Trial> trials_;
     std::array<std::uint64_t, 8> counts_{};
     std::set<TrialId> active_;
-    std::optional<TrialId> best_;
-    double best_value_ = 0;
+    // What best() gives; found anew once the best trial begins anew.
+    mutable std::optional<TrialId> best_;
+    mutable double best_value_ = 0;
+    mutable bool best_is_void_ = false;
 };
 
 }  // namespace muster

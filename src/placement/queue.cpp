@@ -16,7 +16,7 @@ std::optional<std::uint32_t> PlacementQueue::State::next_shape(const Cluster& cl
     std::optional<std::uint32_t> best;
     for (std::uint32_t shape = 0; shape < shapes.size(); ++shape) {
         const WaitingTrial* first = waiting.first(shape);
-        if (first == nullptr || refused_now(shape, cluster)) {
+        if (first == nullptr || closed[shape] || refused_now(shape, cluster)) {
             continue;
         }
         if (!best || first->order < waiting.first(*best)->order) {
@@ -55,8 +55,8 @@ void PlacementQueue::State::make_hold(const Cluster& cluster, TimePoint now) {
     std::vector<std::pair<std::uint64_t, std::uint32_t>> starved;
     for (std::uint32_t shape = 0; shape < shapes.size(); ++shape) {
         const WaitingTrial* first = waiting.first(shape);
-        if (first != nullptr && refused_now(shape, cluster) && has_waited_long(*first, now) &&
-            waiting.size() > waiting.size(shape)) {
+        if (first != nullptr && !closed[shape] && refused_now(shape, cluster) &&
+            has_waited_long(*first, now) && waiting.size() > waiting.size(shape)) {
             starved.emplace_back(first->order, shape);
         }
     }
@@ -96,7 +96,7 @@ void PlacementQueue::State::check_hold(const Cluster& cluster) {
     const bool there = std::all_of(hold->nodes.begin(), hold->nodes.end(), [&](NodeId node) {
         return cluster.has_node(node) && !cluster.is_set_aside(node);
     });
-    if (!waits || !there) {
+    if (!waits || !there || closed[hold->shape]) {
         drop_hold();
     }
 }
@@ -151,6 +151,7 @@ PlacementQueue::PlacementQueue(std::vector<PlacementGroupSpec> shapes, QueueOpti
     state_->waiting = WaitingLines(shapes.size());
     state_->refused.resize(shapes.size());
     state_->unholdable.resize(shapes.size());
+    state_->closed.resize(shapes.size());
     state_->shapes = std::move(shapes);
     state_->options = options;
 }
@@ -200,6 +201,15 @@ void PlacementQueue::ended(Cluster& cluster, TrialId trial) {
     if (state_->running.erase(trial) > 0) {
         cluster.release(trial);
     }
+}
+
+void PlacementQueue::set_closed(std::uint32_t shape, bool closed) {
+    check(shape < state_->closed.size(), "only a known request is closed");
+    state_->closed[shape] = closed;
+}
+
+bool PlacementQueue::is_closed(std::uint32_t shape) const {
+    return state_->closed[shape];
 }
 
 void PlacementQueue::expect_end(TrialId trial, TimePoint by) {

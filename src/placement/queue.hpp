@@ -38,6 +38,8 @@ struct QueueOptions {
 enum class WaitReason {
     /// It does not wait in this queue.
     NotWaiting,
+    /// Trials with its request are not to start any more.
+    Closed,
     /// Others that ask for the same are before it.
     BehindOthers,
     /// Too much of what it asks for is in use.
@@ -87,6 +89,10 @@ class PlacementQueue {
     /// Nothing of the trial's attempt is left (or its node was lost): gives back what it holds.
     /// Harmless when it does not run.
     void ended(Cluster& cluster, TrialId trial);
+
+    /// Whether trials of a shape may start at all; at first they may.
+    void set_closed(std::uint32_t shape, bool closed);
+    bool is_closed(std::uint32_t shape) const;
 
     /// The attempt will end by then: it was asked to stop.
     void expect_end(TrialId trial, TimePoint by);

@@ -69,6 +69,7 @@ struct PlacementQueue::State {
     WaitingLines waiting;
     std::unordered_map<TrialId, Running> running;
     std::vector<Refused> refused;
+    std::vector<bool> closed;
     std::optional<Hold> hold;
     std::uint64_t hold_version = 0;
     /// Shapes for which there is nothing to hold: not even all endings would make room.

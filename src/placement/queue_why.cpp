@@ -132,6 +132,13 @@ WaitExplanation PlacementQueue::why(TrialId trial, const Cluster& cluster, TimeP
     if (!shape) {
         return {WaitReason::NotWaiting, "does not wait for resources"};
     }
+    if (state_->closed[*shape]) {
+        return {
+            WaitReason::Closed,
+            fmt::format(
+                "no more trials that need {} are to start", to_string(state_->shapes[*shape])
+            )};
+    }
     WaitExplanation first = state_->why_first(*shape, cluster, now);
     const std::size_t ahead = state_->waiting.ahead_of(trial);
     if (ahead == 0 || first.reason == WaitReason::Infeasible ||

@@ -227,7 +227,8 @@ class Run {
     RunOptions run_options() const {
         RunOptions options;
         options.experiment_dir = directory_.path;
-        options.retry_failed = request_.retry_failed;
+        options.retry_failed =
+            request_.retry_failed ? RetryFailed::FromCheckpoint : RetryFailed::No;
         options.keep_going = request_.keep_going;
         options.wait_for_nodes = request_.wait_for_nodes;
         options.start_timeout = request_.start_timeout;

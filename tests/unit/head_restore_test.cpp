@@ -92,7 +92,7 @@ TEST(HeadRestoreTest, TrialsThatEndedNeedNoResultsReadBack) {
 }
 
 TEST(HeadRestoreTest, FailedTrialsRunAgainOnRequest) {
-    HeadCase after(spec(), 0, {.retry_failed = true});
+    HeadCase after(spec(), 0, {.retry_failed = RetryFailed::FromCheckpoint});
     restore(after.head, facts_of_a_run_that_was_killed());
 
     after.begin_with({make_node("n0", 4)});

@@ -85,7 +85,9 @@ TEST(LaunchPlanTest, HoldsEverythingThatAKeeperNeeds) {
     start.gpu = Amount::whole(1);
     start.memory_limit_bytes = 1024;
     start.bundles = {{"n1", {0, 1}, {"GPU-bb"}}, {"n2", {3}, {}}};
-    start.checkpoint = "/x/digits/00042/checkpoint-3";
+    start.kept_checkpoints = {2, 3};
+    start.resume_from = 3;
+    start.next_checkpoint = 5;
 
     const LaunchPlan plan = plan_of(trial, start, two_gpu_node());
 
@@ -102,13 +104,15 @@ TEST(LaunchPlanTest, HoldsEverythingThatAKeeperNeeds) {
                     {"MUSTER_TRIAL_DIR", "/x/digits/00042"},
                     {"MUSTER_CONFIG", "/tmp/m.x/00042-1.7-0.json"},
                     {"MUSTER_SOCKET", "/tmp/m.x/s"},
-                    {"MUSTER_CHECKPOINT", "/x/digits/00042/checkpoint-3"},
+                    {"MUSTER_CHECKPOINT_DIR", "/x/digits/00042/checkpoints"},
+                    {"MUSTER_CHECKPOINT", "/x/digits/00042/checkpoints/checkpoint_000003"},
                     {"MUSTER_BUNDLES",
                      R"([{"host": "n1", "cores": [0, 1], "devices": ["GPU-bb"]}, )"
                      R"({"host": "n2", "cores": [3], "devices": []}])"},
                     {"CUDA_VISIBLE_DEVICES", "GPU-bb"},
                     {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"},
                     {"OMP_NUM_THREADS", "2"},
+                    {"MUSTER_SEED", "7259395788662502240"},
                     {"MODEL", "small-0.5"},
                 },
             .workdir = "/home/me",
@@ -126,6 +130,12 @@ TEST(LaunchPlanTest, HoldsEverythingThatAKeeperNeeds) {
             .memory_limit_bytes = 1024,
             .grace = std::chrono::seconds{3},
             .metrics = {{MetricSource::File, "/home/me/log-0.5", "x=(?P<x>.*)"}},
+            .checkpoints =
+                {.directory = "/x/digits/00042/checkpoints",
+                 .kept = {2, 3},
+                 .resume_from = 3,
+                 .fetch_from = std::nullopt,
+                 .next = 5},
         })
     );
 }

@@ -63,15 +63,31 @@ std::vector<ToAgent> every_message_to_agent() {
     start.memory_limit_bytes = std::int64_t{1} << 40U;
     start.bundles = {{"node1", {0, 1}, {"GPU-1"}}, {"node2", {}, {}}};
     start.last_step = 12.5;
-    start.checkpoint = "/ckpt/3";
+    start.kept_checkpoints = {2, 7};
+    start.resume_from = 7;
+    start.fetch_from = NodeId{3};
+    start.next_checkpoint = 9;
     return {
-        Setup{4, "digits", "/results/digits", trial_spec(), ObjectiveSpec{"loss", Mode::Min}},
+        Setup{
+            4,
+            "digits",
+            "/results/digits",
+            trial_spec(),
+            ObjectiveSpec{"loss", Mode::Min},
+            CheckpointStorage::Node,
+            "/local",
+            10},
         Setup{},
         start,
         Start{},
         Stop{kKey, StopKind::Kill},
         SetCores{kKey, {9, 8}},
         Alive{std::uint64_t{1} << 40U},
+        CheckpointDurable{kKey, 4},
+        DeleteCheckpoint{TrialId{7}, 3},
+        Warn{kKey, std::chrono::seconds{90}},
+        FromPeer{NodeId{2}, std::string("\0piece", 6)},
+        PeerUnreachable{NodeId{5}},
         Dismiss{},
         Dismiss{false}};
 }
@@ -96,7 +112,10 @@ std::vector<FromAgent> every_message_from_agent() {
         Remark{kKey, std::string("zero \0 inside", 13)},
         Heartbeat{},
         Heartbeat{std::uint64_t{1} << 40U},
-        Farewell{"the process that starts trials is gone"}};
+        Farewell{"the process that starts trials is gone"},
+        CheckpointSaved{kKey, 4, 12.5, std::int64_t{1} << 40U},
+        CheckpointGone{kKey, 4, "its directory is gone"},
+        ToPeer{NodeId{2}, std::string("\0piece", 6)}};
 }
 
 Enrol enrol() {
