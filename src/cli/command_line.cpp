@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cli/command_line.hpp"
-
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -12,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/nearest.hpp"
+#include "cli/command_line.hpp"
 #include "cli/until.hpp"
 #include "runtime/end_watch.hpp"
 #include "spec/scalar.hpp"
@@ -33,6 +32,7 @@ struct Commands {
     SimulateCommand simulate;
     EnvCommand env;
     ReportCommand report;
+    CheckpointCommand checkpoint;
     GetCommand get;
 };
 
@@ -477,6 +477,21 @@ void add_trial_commands(CLI::App& app, Commands& to) {
         ->type_name("NAME=VALUE");
     report->add_flag("--wait", to.report.wait, "Wait for the decision and print continue or stop");
 
+    CLI::App* checkpoint = add_command(
+        app,
+        "checkpoint",
+        "Inside a trial: save a directory as a checkpoint and print where it lies once it is safe",
+        "  mkdir -p \"$MUSTER_CHECKPOINT_DIR/new\" && cp model.bin \"$MUSTER_CHECKPOINT_DIR/new\"\n"
+        "  muster checkpoint \"$MUSTER_CHECKPOINT_DIR/new\" --step 4\n"
+        "  [ -z \"$MUSTER_CHECKPOINT\" ] || cp \"$MUSTER_CHECKPOINT/model.bin\" .    # resume"
+    );
+    checkpoint->add_option("directory", to.checkpoint.directory, "What to save; it is moved")
+        ->required()
+        ->type_name("DIR");
+    checkpoint
+        ->add_option("--step", to.checkpoint.step, "When it was made; default: the last report's")
+        ->type_name("STEP");
+
     CLI::App* get = add_command(
         app,
         "get",
@@ -510,6 +525,7 @@ ParsedCommand chosen(const CLI::App& app, Commands commands) {
         {"simulate", commands.simulate},
         {"env", commands.env},
         {"report", commands.report},
+        {"checkpoint", commands.checkpoint},
         {"get", commands.get},
         {"version", VersionCommand{}}};
     const auto found = by_name.find(name);

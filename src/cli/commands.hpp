@@ -154,6 +154,12 @@ struct ReportCommand {
     bool wait = false;
 };
 
+struct CheckpointCommand {
+    std::string directory;
+    /// Empty: that of the last report.
+    std::string step;
+};
+
 struct GetCommand {
     std::string key;
 };
@@ -177,6 +183,7 @@ using ParsedCommand = std::variant<
     SimulateCommand,
     EnvCommand,
     ReportCommand,
+    CheckpointCommand,
     GetCommand,
     VersionCommand,
     PrintedCommand>;
@@ -215,6 +222,7 @@ int carry_out(const ExplainCommand& command);
 int carry_out(const SimulateCommand& command);
 int carry_out(const EnvCommand& command);
 int carry_out(const ReportCommand& command);
+int carry_out(const CheckpointCommand& command);
 int carry_out(const GetCommand& command);
 int carry_out(const VersionCommand& command);
 

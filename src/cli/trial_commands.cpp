@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trial_commands - `muster report` and `muster get`, for trials that are scripts.
+// trial_commands - `muster report`, `muster checkpoint` and `muster get`: for trials that are
+// scripts.
 
 #include <cstdio>
 
@@ -20,6 +21,10 @@ int print_outcome(const ClientOutcome& outcome) {
 
 int carry_out(const ReportCommand& command) {
     return print_outcome(report_command(command.metrics, command.wait));
+}
+
+int carry_out(const CheckpointCommand& command) {
+    return print_outcome(checkpoint_command(command.directory, command.step));
 }
 
 int carry_out(const GetCommand& command) {

@@ -23,7 +23,7 @@ class HelpTest(CliCase):
             self.assertIn(word, result.stdout)
 
     def test_every_command_has_help_with_an_example(self):
-        commands = "run check nodes status results logs explain simulate env report get version"
+        commands = "run check nodes status results logs explain simulate env report checkpoint get version"
         for command in commands.split():
             with self.subTest(command):
                 result = self.muster(command, "--help")
