@@ -5,11 +5,13 @@ The settings come from the command line, so the same script runs by hand:
 
     python3 train.py --lr 0.01 --hidden 64 --epochs 5
 
-Under muster, muster.report() sends accuracy and loss to the run; otherwise it prints them.
+Under muster, muster.report() sends accuracy and loss to the run, and a checkpoint is saved every five
+epochs; a trial that runs again goes on from there.
 """
 
 import argparse
 import os
+import pickle
 import sys
 import warnings
 
@@ -35,6 +37,23 @@ def settings():
     return parser.parse_args()
 
 
+def load():
+    """The last epoch and the network of the checkpoint to resume from; epoch 0 if there is none."""
+    if not muster.resume_dir():
+        return 0, None
+    with open(muster.resume_dir() / "network", "rb") as file:
+        return pickle.load(file)
+
+
+def save(epoch, network):
+    if muster.checkpoint_dir():
+        new = muster.checkpoint_dir() / "new"
+        new.mkdir(parents=True)
+        with open(new / "network", "wb") as file:
+            pickle.dump((epoch, network), file)
+        muster.checkpoint(new)
+
+
 def main():
     chosen = settings()
     warnings.filterwarnings("ignore")
@@ -42,7 +61,8 @@ def main():
     train_x, test_x, train_y, test_y = train_test_split(
         digits.data / 16.0, digits.target, test_size=0.25, random_state=0, stratify=digits.target
     )
-    network = MLPClassifier(
+    done, network = load()
+    network = network or MLPClassifier(
         hidden_layer_sizes=(chosen.hidden,),
         solver=chosen.optimizer,
         learning_rate_init=chosen.lr,
@@ -51,13 +71,15 @@ def main():
         batch_size=chosen.batch,
         random_state=1,
     )
-    for epoch in range(1, chosen.epochs + 1):
+    for epoch in range(done + 1, chosen.epochs + 1):
         network.partial_fit(train_x, train_y, classes=range(10))
         muster.report(
             step=epoch,
             accuracy=network.score(test_x, test_y),
             loss=log_loss(test_y, network.predict_proba(test_x)),
         )
+        if epoch % 5 == 0 or muster.should_checkpoint():
+            save(epoch, network)
         if muster.should_stop():
             break
 
