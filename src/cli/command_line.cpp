@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include "cli/command_line.hpp"
+
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -10,7 +12,6 @@
 #include <fmt/format.h>
 
 #include "base/nearest.hpp"
-#include "cli/command_line.hpp"
 #include "cli/until.hpp"
 #include "runtime/end_watch.hpp"
 #include "spec/scalar.hpp"
@@ -235,6 +236,18 @@ void add_directory(CLI::App& command, std::string& directory) {
         ->type_name("DIR");
 }
 
+void add_retry(CLI::App& run, RunCommand& to) {
+    CLI::Option* retry = run.add_option_function<std::string>(
+        "--retry",
+        [&to](const std::string&) { to.retry_failed = true; },
+        "When going on, run trials that failed again, from their latest checkpoints"
+    );
+    retry->check(CLI::IsMember({"failed"}))->type_name("failed");
+    run.add_flag("--restart", to.restart_failed, "With --retry failed: from nothing")->needs(retry);
+    // What it was called at first.
+    run.add_flag("--retry-failed", to.retry_failed)->group("");
+}
+
 void add_run_commands(CLI::App& app, Commands& to) {
     CLI::App* run = add_command(
         app,
@@ -257,9 +270,7 @@ void add_run_commands(CLI::App& app, Commands& to) {
     run->add_flag(
         "--fresh", to.run.fresh, "Begin anew in <name>-2, <name>-3, … beside what is there"
     );
-    run->add_flag(
-        "--retry-failed", to.run.retry_failed, "When going on, run trials that failed again"
-    );
+    add_retry(*run, to.run);
     run->add_flag(
         "--no-wait",
         to.run.no_wait,

@@ -75,6 +75,8 @@ struct RunCommand {
     bool keep_going = false;
     bool fresh = false;
     bool retry_failed = false;
+    /// … from nothing in place of their checkpoints.
+    bool restart_failed = false;
     /// Refuse at once when another run may hold the experiment.
     bool no_wait = false;
     std::optional<Until> until;

@@ -81,7 +81,7 @@ std::string command_to_go_on(const RunOutcome& outcome, const RunCommand& comman
 std::string nothing_was_run(const RunOutcome& outcome) {
     return fmt::format(
         "this experiment was finished before; nothing was run ({}--fresh begins it anew)",
-        outcome.summary.failed > 0 ? "--retry-failed runs the failed trials again, " : ""
+        outcome.summary.failed > 0 ? "--retry failed runs the failed trials again, " : ""
     );
 }
 
@@ -277,6 +277,7 @@ CommandEnd carry_out(const RunCommand& command, const Surroundings& surroundings
     request.environment = as_variables(surroundings.environment);
     request.fresh = command.fresh;
     request.retry_failed = command.retry_failed;
+    request.restart_failed = command.restart_failed;
     request.wait_for_owner = !command.no_wait;
     request.lease = command.team.lease;
     request.rejoin = command.team.rejoin;

@@ -19,6 +19,7 @@
 #include "process/spawner.hpp"
 #include "report/report_server.hpp"
 #include "runtime/descriptors.hpp"
+#include "runtime/end_watch.hpp"
 #include "runtime/experiment_dir.hpp"
 #include "runtime/host.hpp"
 #include "runtime/owner_file.hpp"
@@ -227,8 +228,10 @@ class Run {
     RunOptions run_options() const {
         RunOptions options;
         options.experiment_dir = directory_.path;
-        options.retry_failed =
-            request_.retry_failed ? RetryFailed::FromCheckpoint : RetryFailed::No;
+        if (request_.retry_failed) {
+            options.retry_failed =
+                request_.restart_failed ? RetryFailed::FromNothing : RetryFailed::FromCheckpoint;
+        }
         options.keep_going = request_.keep_going;
         options.wait_for_nodes = request_.wait_for_nodes;
         options.start_timeout = request_.start_timeout;
@@ -237,6 +240,18 @@ class Run {
             options.lease = request_.lease;
         }
         return options;
+    }
+
+    EndSources end_sources() const {
+        std::vector<std::string> environment;
+        environment.reserve(request_.environment.size());
+        for (const EnvironmentVariable& variable : request_.environment) {
+            environment.push_back(variable.name + "=" + variable.value);
+        }
+        return {
+            .until = request_.until,
+            .job = slurm_job_of(environment),
+            .warning = spec_.end.warning};
     }
 
     /// What this rank's own node offers; nothing when it runs no trials.
@@ -325,7 +340,10 @@ class Run {
             .user = user_number(),
             // The head hears from its own node as from any other.
             .heartbeat = team_ ? request_.lease / kHeartbeatsInLease : Duration{0}});
-        RunParts parts{head, searcher, *journal, *signals_, owner, observer_};
+        EndWatch ends(end_sources(), [this](NoteLevel level, const std::string& text) {
+            observer_.on_note(level, text);
+        });
+        RunParts parts{head, searcher, *journal, *signals_, ends, owner, observer_};
         const NodeInventory* own = own_node();
         if (own != nullptr) {
             parts.agent = &agent;

@@ -86,6 +86,8 @@ struct RunRequest {
     bool fresh = false;
     /// Run failed trials again that an earlier run left behind.
     bool retry_failed = false;
+    /// … from nothing in place of their latest checkpoints.
+    bool restart_failed = false;
     /// An owner of the experiment on another host that gives no sign of life is waited for, until
     /// it is known to live or to be dead.
     bool wait_for_owner = true;

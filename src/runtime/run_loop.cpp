@@ -33,6 +33,8 @@ constexpr Duration kLiveInterval = 1s;
 /// somebody asked for the end.
 constexpr Duration kDiskPatience = 10min;
 constexpr Duration kDiskPatienceWhenCancelled = 10s;
+/// How long the first trials wait for Slurm to say when its job ends.
+constexpr Duration kSlurmPatience = 2s;
 
 /// "<word> 5m ago".
 std::string word_for(RunEnd end) {
@@ -82,6 +84,9 @@ RunLoop::RunLoop(RunParts parts, TimePoint start, std::string experiment, std::s
 
 Result<LoopEnd> RunLoop::run(const NodeInventory& node) {
     tell_head(Reconcile{});
+    // Before anything starts that would not fit.
+    parts_.ends.wait_for_first_word(kSlurmPatience);
+    look_at_end();
     if (node_) {
         node_->tell(NodeProbed{node, 1}, clock_.now());
     }
@@ -116,14 +121,20 @@ Duration RunLoop::time_to_wait() const {
     next = node_ ? std::min(next, node_->next_deadline()) : next;
     next = std::min({next, touch_at_, unshown_ ? show_at_ : show_at_ + kIdleInterval});
     next = unwritten_ ? std::min(next, write_at_) : next;
+    next = std::min(next, now + parts_.ends.longest_wait(world_now().boot));
     // At least a little, so that a deadline which stays in the past could not take a core.
     const Duration wait = std::clamp<Duration>(next - now, kShortestWait, kIdleInterval);
     return parts_.team != nullptr ? std::min(wait, parts_.team->longest_wait()) : wait;
 }
 
 void RunLoop::turn() {
-    fds_.assign({{parts_.journal.fd(), POLLIN, 0}, {parts_.signals.fd(), POLLIN, 0}});
-    const std::size_t team_begins = fds_.size() + (node_ ? NodeSide::kPollFds : 0);
+    fds_.assign(
+        {{parts_.journal.fd(), POLLIN, 0},
+         {parts_.signals.fd(), POLLIN, 0},
+         {parts_.ends.fd(), POLLIN, 0}}
+    );
+    const std::size_t node_begins = fds_.size();
+    const std::size_t team_begins = node_begins + (node_ ? NodeSide::kPollFds : 0);
     if (node_) {
         node_->add_poll_fds(fds_, takes_reports());
     }
@@ -143,8 +154,9 @@ void RunLoop::turn() {
     if (fds_[1].revents != 0) {
         on_signals();
     }
+    look_at_end();
     if (node_) {
-        node_->take(&fds_[2], clock_.now());
+        node_->take(&fds_[node_begins], clock_.now());
     }
     if (parts_.team != nullptr) {
         parts_.team->polled(std::span<const pollfd>(fds_).subspan(team_begins));
@@ -195,10 +207,32 @@ void RunLoop::on_signals() {
         if (number == SIGINT) {
             ++interrupts_;
             request_end(RunEnd::Cancelled, interrupts_ > 1, "interrupted from the keyboard");
-        } else if (!ending_) {
-            request_end(RunEnd::Interrupted, false, fmt::format("SIG{}", ::sigabbrev_np(number)));
+        } else {
+            on_end_signal(number);
         }
     }
+}
+
+void RunLoop::on_end_signal(int number) {
+    const EndWish wish = parts_.ends.on_signal(number, world_now());
+    if (wish == EndWish::Now || wish == EndWish::AtOnce) {
+        request_end(
+            RunEnd::Interrupted,
+            wish == EndWish::AtOnce,
+            fmt::format("SIG{} again", ::sigabbrev_np(number))
+        );
+    }
+}
+
+void RunLoop::look_at_end() {
+    const WorldTime world = world_now();
+    parts_.ends.look(world);
+    if (const std::optional<EndKnown> end = parts_.ends.next(clock_.now(), world)) {
+        ends_at_ = end->at;
+        tell_head(*end);
+    }
+    // Soon the process is killed: nothing waits for a disk that does not answer.
+    ending_ = ending_ || clock_.now() + kDiskPatienceWhenCancelled >= ends_at_;
 }
 
 void RunLoop::request_end(RunEnd end, bool at_once, std::string reason) {

@@ -3,8 +3,8 @@
 // run_loop - one poll() loop around Head, at rank 0: carries events and commands between it, the
 // agent of its own node, the other ranks, the journal and the signals, and decides nothing.
 //
-// Order in one turn: what is on disk, signals, the own node, the other ranks, deadlines; then every
-// message until both sides of the own node are quiet.
+// Order in one turn: what is on disk, signals and the end of time, the own node, the other ranks,
+// deadlines; then every message until both sides of the own node are quiet.
 
 #pragma once
 
@@ -21,6 +21,7 @@
 #include "base/time.hpp"
 #include "head/head.hpp"
 #include "journal/writer.hpp"
+#include "runtime/end_watch.hpp"
 #include "runtime/experiment_clock.hpp"
 #include "runtime/held_commands.hpp"
 #include "runtime/live_view.hpp"
@@ -40,6 +41,7 @@ struct RunParts {
     BasicSearcher& searcher;
     JournalWriter& journal;
     SignalSource& signals;
+    EndWatch& ends;
     const OwnerFile& owner;
     Observer& observer;
     /// What serves this rank's own node; nothing when it runs no trials.
@@ -77,6 +79,8 @@ class RunLoop : private HeadLine {
     void watch_journal();
     void count_durable_facts();
     void on_signals();
+    void on_end_signal(int number);
+    void look_at_end();
     void on_team();
     void on_deadlines();
     void exchange();
@@ -118,6 +122,8 @@ class RunLoop : private HeadLine {
     Status owned_ = Ok{};
     bool ending_ = false;
     int interrupts_ = 0;
+    /// When the time of the run ends.
+    TimePoint ends_at_ = kNever;
 
     std::string experiment_;
     std::string directory_;

@@ -247,7 +247,7 @@ class OtherSpecTest(CliCase):
     def test_failed_experiment_says_how_to_retry(self):
         spec = self.spec({"trial": {"command": ["false"]}})
         self.assertEqual(self.muster("run", spec).returncode, 1)
-        self.assertIn("--retry-failed runs the failed trials again", self.muster("run", spec).stderr)
+        self.assertIn("--retry failed runs the failed trials again", self.muster("run", spec).stderr)
 
     def test_space_may_change_after_a_refusal(self):
         spec = self.spec(dict(SWEEP, resources={"gpu": 9}))
