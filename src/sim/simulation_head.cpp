@@ -179,11 +179,11 @@ void Simulation::State::head_leaves() {
         if (end == RunEnd::Finished && scenario.retry_failed && !is_retry) {
             over = false;
             is_retry = true;
-            scenario.options.retry_failed = true;
+            scenario.options.retry_failed = RetryFailed::FromCheckpoint;
             watch.failed_run_again(side->head);
         } else if (end == RunEnd::FailFast || end == RunEnd::NothingWorks) {
             // Whoever asked sees that it is of no use.
-            scenario.options.retry_failed = false;
+            scenario.options.retry_failed = RetryFailed::No;
             watch.failed_stay();
         }
     }
