@@ -11,7 +11,7 @@ namespace {
 
 constexpr bool kLater = true;
 
-constexpr std::array<KnownKey, 69> kKeys{{
+constexpr std::array<KnownKey, 78> kKeys{{
     {"name"},
     {"metric"},
     {"mode"},
@@ -75,8 +75,17 @@ constexpr std::array<KnownKey, 69> kKeys{{
     {"failures"},
     {"failures.max_failures"},
     {"failures.fail_fast"},
-    {"checkpoints", kLater},
-    {"end", kLater},
+    {"checkpoints"},
+    {"checkpoints.keep"},
+    {"checkpoints.score"},
+    {"checkpoints.mode"},
+    {"checkpoints.budget"},
+    {"checkpoints.storage"},
+    {"checkpoints.path"},
+    {"end"},
+    {"end.warning"},
+    {"end.min_slice"},
+    {"end.signal"},
     {"storage"},
     {"storage.path"},
     {"storage.keep", kLater},

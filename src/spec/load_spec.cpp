@@ -15,6 +15,7 @@
 #include "spec/problems.hpp"
 #include "spec/read_resources.hpp"
 #include "spec/read_rules.hpp"
+#include "spec/read_saving.hpp"
 #include "spec/read_space.hpp"
 #include "spec/read_trial.hpp"
 #include "spec/section.hpp"
@@ -156,6 +157,8 @@ ExperimentSpec read_spec(
     read_schedule(top, spec);
     read_stop(top, spec);
     read_failures(top, spec);
+    read_checkpoints(top, spec);
+    read_end(top, spec);
     read_storage(top, current_dir, spec);
     return spec;
 }

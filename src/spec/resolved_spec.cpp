@@ -14,6 +14,7 @@
 
 #include "base/overloaded.hpp"
 #include "base/time.hpp"
+#include "spec/read_saving.hpp"
 #include "spec/scalar.hpp"
 #include "spec/yaml_text.hpp"
 
@@ -321,6 +322,30 @@ std::string stop_yaml(const std::vector<StopRule>& rules) {
     return map.map();
 }
 
+void append_saving(const ExperimentSpec& spec, std::string& out) {
+    const CheckpointOptions& options = spec.checkpoints;
+    Flow checkpoints;
+    checkpoints.add("keep", std::to_string(options.keep));
+    if (!options.score.empty()) {
+        checkpoints.add("score", yaml_text(options.score));
+        checkpoints.add("mode", options.mode == Mode::Max ? "max" : "min");
+    }
+    if (options.budget_bytes > 0) {
+        checkpoints.add("budget", std::to_string(options.budget_bytes));
+    }
+    const bool on_nodes = options.storage == CheckpointStorage::Node;
+    checkpoints.add("storage", on_nodes ? "node" : "shared");
+    if (on_nodes && !options.path.empty()) {
+        checkpoints.add("path", yaml_text(options.path));
+    }
+    Flow end;
+    end.add("warning", duration_yaml(spec.end.warning));
+    end.add("min_slice", duration_yaml(spec.end.min_slice));
+    end.add("signal", signal_text(spec.end.signal));
+    out += "checkpoints: " + checkpoints.map() + "\n";
+    out += "end: " + end.map() + "\n";
+}
+
 std::string metric_of(const ExperimentSpec& spec) {
     return spec.objective ? yaml_text(spec.objective->metric) : "null";
 }
@@ -418,6 +443,7 @@ std::string resolved_yaml(const ExperimentSpec& spec) {
         spec.failures.max_failures,
         spec.failures.fail_fast
     );
+    append_saving(spec, out);
     out += "storage: {path: " + yaml_text(spec.storage_path) + "}\n";
     return out;
 }

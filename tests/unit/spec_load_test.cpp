@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <chrono>
+#include <csignal>
+#include <cstdint>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -69,6 +71,8 @@ search: {algorithm: random, points: [{lr: 0.01}]}
 schedule: {time_attr: epoch}
 stop: {accuracy: 0.05, val_loss: "<= 0.5", epoch: 20, time_total: 1h}
 failures: {max_failures: -1, fail_fast: true}
+checkpoints: {keep: 0, score: accuracy, budget: 50GiB, storage: node, path: /local}
+end: {warning: 5m, min_slice: 0, signal: USR1}
 storage: {path: /scratch/../results}
 )");
 
@@ -119,6 +123,12 @@ storage: {path: /scratch/../results}
             {"time_total", Comparison::AtLeast, 3600}})
     );
     EXPECT_EQ(spec.failures, (FailureOptions{-1, true}));
+    EXPECT_EQ(
+        spec.checkpoints,
+        (CheckpointOptions{
+            0, "accuracy", Mode::Min, std::int64_t{50} << 30U, CheckpointStorage::Node, "/local"})
+    );
+    EXPECT_EQ(spec.end, (EndOptions{minutes(5), minutes(0), SIGUSR1}));
     EXPECT_EQ(spec.storage_path, "/results");
 }
 
@@ -263,14 +273,66 @@ TEST(SpecLoadTest, ANameMustFitADirectory) {
     EXPECT_EQ(spec_of(kRuns + "name: 2024").name, "2024");
 }
 
+TEST(SpecLoadTest, CheckpointsAreScoredAsTheObjectiveIs) {
+    const std::string minimised = kRuns + "metric: loss\nmode: min\n";
+
+    EXPECT_EQ(spec_of(minimised + "checkpoints: {score: loss}").checkpoints.mode, Mode::Min);
+    EXPECT_EQ(spec_of(minimised + "checkpoints: {score: f1}").checkpoints.mode, Mode::Max);
+    EXPECT_EQ(
+        spec_of(minimised + "checkpoints: {score: loss, mode: max}").checkpoints.mode, Mode::Max
+    );
+    EXPECT_EQ(spec_of(minimised).checkpoints, CheckpointOptions{});
+}
+
+TEST(SpecLoadTest, WrongCheckpointOptionsAreRefusedWithWhatWouldBeRight) {
+    EXPECT_EQ(
+        refused(kRuns + "checkpoints: {keep: -1}"),
+        "sweep.yaml:2:21: checkpoints.keep: expected a whole number, or 0 for all, found the "
+        "number -1"
+    );
+    EXPECT_THAT(
+        refused(kRuns + "checkpoints: {mode: min}"),
+        HasSubstr("checkpoints.mode: there is no checkpoints.score that it could be of")
+    );
+    EXPECT_THAT(
+        refused(kRuns + "checkpoints: {budget: lots}"),
+        HasSubstr("checkpoints.budget: \"lots\" is not a number of bytes")
+    );
+    EXPECT_THAT(
+        refused(kRuns + "checkpoints: {storage: disk}"),
+        HasSubstr("checkpoints.storage: expected shared or node, found the text 'disk'")
+    );
+    EXPECT_THAT(
+        refused(kRuns + "checkpoints: {path: /local}"),
+        HasSubstr("checkpoints.path: it is for `storage: node`; shared checkpoints lie below")
+    );
+    EXPECT_THAT(
+        refused(kRuns + "checkpoints: {storage: node, path: local}"),
+        HasSubstr("checkpoints.path: 'local' is not absolute; give a directory that every node")
+    );
+}
+
+TEST(SpecLoadTest, AWarningSignalIsOneThatAProgramCanTake) {
+    EXPECT_EQ(spec_of(kRuns + "end: {signal: SIGUSR2}").end.signal, SIGUSR2);
+    EXPECT_EQ(spec_of(kRuns + "end: {signal: none}").end.signal, 0);
+    EXPECT_EQ(
+        refused(kRuns + "end: {signal: KILL}"),
+        "sweep.yaml:2:15: end.signal: expected none, USR1, USR2, TERM, INT, HUP, CONT, URG or "
+        "WINCH, found the text 'KILL'"
+    );
+    EXPECT_THAT(
+        refused(kRuns + "end: {warning: soon}"), HasSubstr("end.warning: 'soon' is no duration")
+    );
+}
+
 TEST(SpecLoadTest, KeysOfLaterVersionsAreKnownAndRefused) {
     EXPECT_EQ(
-        refused(kRuns + "checkpoints: {keep: 2}\ngrow: {max_nodes: 4}\n"),
-        "sweep.yaml:2:1: checkpoints: this key is not in this version\n"
+        refused(kRuns + "scaling: {num_workers: 2}\ngrow: {max_nodes: 4}\n"),
+        "sweep.yaml:2:1: scaling: this key is not in this version\n"
         "sweep.yaml:3:1: grow: this key is not in this version"
     );
-    EXPECT_EQ(parsed(kRuns + "end: {warning: 2m}").error().code, ErrorCode::NotSupported);
-    EXPECT_EQ(parsed(kRuns + "end: {}\nxyz: 1").error().code, ErrorCode::InvalidInput);
+    EXPECT_EQ(parsed(kRuns + "grow: {idle: 2m}").error().code, ErrorCode::NotSupported);
+    EXPECT_EQ(parsed(kRuns + "grow: {}\nxyz: 1").error().code, ErrorCode::InvalidInput);
     EXPECT_EQ(
         refused("trial: {command: [a], launch: mpi}"),
         "sweep.yaml:1:31: trial.launch: 'mpi' is not in this version"

@@ -38,6 +38,8 @@ void expect_round_trip(const ExperimentSpec& spec) {
     EXPECT_EQ(read->search, spec.search);
     EXPECT_EQ(read->stop, spec.stop);
     EXPECT_EQ(read->failures, spec.failures);
+    EXPECT_EQ(read->checkpoints, spec.checkpoints);
+    EXPECT_EQ(read->end, spec.end);
     EXPECT_EQ(read->storage_path, spec.storage_path);
     EXPECT_TRUE(compare_for_continue(spec, *read).ok());
 }
@@ -81,6 +83,8 @@ TEST(SpecResolvedTest, DefaultsAreAllShownAndReadBack) {
         "schedule: {algorithm: fifo, time_attr: step}\n"
         "stop: {}\n"
         "failures: {max_failures: 0, fail_fast: false}\n"
+        "checkpoints: {keep: 2, storage: shared}\n"
+        "end: {warning: 2m, min_slice: 10m, signal: none}\n"
         "storage: {path: /here/results}\n"
     );
 }
@@ -130,6 +134,8 @@ search: {points: [{lr: 0.01, opt: sgd}, {name with blanks: 2}]}
 schedule: {time_attr: epoch}
 stop: {"1": 0.99, val_loss: "<= -0.05", epoch: 20, time_total: 30m}
 failures: {max_failures: 2, fail_fast: true}
+checkpoints: {keep: 3, score: val loss, mode: min, budget: 50GiB, storage: node, path: "/a b"}
+end: {warning: 90s, min_slice: 1h, signal: SIGUSR2}
 storage: {path: "/a b/c"}
 )"));
 }
@@ -149,7 +155,8 @@ TEST(SpecContinueTest, LimitsMayChange) {
     const ExperimentSpec before = spec_of(kRuns + "num_samples: 4\nspace: {a: 1}");
     const ExperimentSpec after = spec_of(
         "trial: {command: [other], time_limit: 5m}\nnum_samples: 8\nspace: {a: 1}\n"
-        "failures: {max_failures: 3}\ntime_budget: 1h\nresources: {cpu: 2}\nstop: {step: 3}"
+        "failures: {max_failures: 3}\ncheckpoints: {keep: 5}\nend: {warning: 9m}\ntime_budget: "
+        "1h\nresources: {cpu: 2}\nstop: {step: 3}"
     );
 
     EXPECT_TRUE(compare_for_continue(before, after).ok());
