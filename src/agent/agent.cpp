@@ -153,8 +153,12 @@ void Agent::State::take(const PeerUnreachable& message, TimePoint /*now*/) {
     commands.emplace_back(HandFromPeer{message.node, std::nullopt, ""});
 }
 
-void Agent::State::on(const CheckpointArrived& event, TimePoint /*now*/) {
-    if (const AgentMember* member = find(event.key)) {
+void Agent::State::on(const CheckpointArrived& event, TimePoint now) {
+    if (AgentMember* member = find(event.key)) {
+        // What was reported before it is known before it.
+        if (auto held = release_held(*member, options.reports_per_second, now)) {
+            tell(std::move(*held));
+        }
         tell(CheckpointSaved{
             event.key, event.number, event.step.value_or(member->last_step), event.bytes});
     }

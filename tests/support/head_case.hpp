@@ -88,6 +88,25 @@ class HeadCase {
             node_of(trial), Ended{key(trial), std::move(outcome), {std::chrono::seconds{1}}}});
     }
 
+    void
+    trial_saves(std::uint32_t trial, std::uint32_t number, double step, std::int64_t bytes = 100) {
+        handle(AgentSaid{node_of(trial), CheckpointSaved{key(trial), number, step, bytes}});
+    }
+
+    /// As trial_ends(), after it ran for so long.
+    void trial_ends_after(std::uint32_t trial, Duration wall, Outcome outcome = {}) {
+        handle(AgentSaid{node_of(trial), Ended{key(trial), std::move(outcome), {wall}}});
+    }
+
+    /// The last Start that was sent for the trial.
+    Start last_start(std::uint32_t trial) const {
+        Start last;
+        for (const Start& start : sent<Start>()) {
+            last = start.key.trial == TrialId{trial} ? start : last;
+        }
+        return last;
+    }
+
     TrialState state(std::uint32_t trial) const { return head.trial(TrialId{trial})->state; }
 
     std::size_t running() const { return head.active_trials().size(); }
