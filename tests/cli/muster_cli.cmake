@@ -2,7 +2,7 @@
 # The program itself, run as a user would. Python's standard library alone.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 if(TARGET muster)
-  foreach(area resources run continue commands)
+  foreach(area resources run continue checkpoints commands)
     add_test(NAME cli.${area} COMMAND ${Python3_EXECUTABLE}
                                       ${CMAKE_CURRENT_SOURCE_DIR}/${area}_test.py
     )
