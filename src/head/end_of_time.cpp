@@ -65,6 +65,14 @@ bool is_nearly(Duration part, Duration whole) {
     return part >= whole / 5 * 4;
 }
 
+/// `end.min_slice`, yet never more than half of an allocation: where all of them are short, trials
+/// would wait for ever. REQUIRES: the end is known.
+Duration least_slice(const HeadState& head) {
+    const EndOfTime& end = head.time_ends;
+    const Duration whole = std::max(end.whole, end.at - end.began);
+    return std::min<Duration>(head.spec.end.min_slice, whole / 2);
+}
+
 bool may_start(const HeadState& head, std::uint32_t shape, TimePoint now) {
     const EndOfTime& end = head.time_ends;
     if (end.at == kNever) {
@@ -79,7 +87,7 @@ bool may_start(const HeadState& head, std::uint32_t shape, TimePoint now) {
         return true;
     }
     if (head.checkpoints.any()) {
-        return end.at - now >= head.spec.end.min_slice;
+        return end.at - now >= least_slice(head);
     }
     if (!estimate) {
         return true;
@@ -308,7 +316,7 @@ std::string closed_text(const HeadState& head, std::uint32_t shape, TimePoint no
     const std::optional<Estimate> estimate = estimate_of(head, shape);
     if (head.checkpoints.any() && left > Duration{0}) {
         return fmt::format(
-            "{}, less than end.min_slice of {}", begin, format_duration(head.spec.end.min_slice)
+            "{}, less than end.min_slice of {}", begin, format_duration(least_slice(head))
         );
     }
     if (!estimate) {

@@ -51,6 +51,8 @@ struct EndOfTime {
     TimePoint at = kNever;
     /// As in EndKnown.
     Duration whole{0};
+    /// When this run began.
+    TimePoint began;
     std::string why;
     /// The end that people, and that running trials were told of; kNever: none.
     TimePoint told = kNever;

@@ -155,6 +155,7 @@ void on_reconcile(HeadState& head, TimePoint now) {
     head.dropped_last.clear();
     queue_what_was_left(head, now);
     keep_budget(head);
+    head.time_ends.began = now;
     head.phase = RunPhase::WaitingForNodes;
     head.start_by = now + head.options.start_timeout;
     begin_if_ready(head, now);
