@@ -76,10 +76,12 @@ void start_trial(HeadState& head, TrialId id, Placement placement, TimePoint now
     }
     keep(head, AttemptStarted{id, attempt, std::move(placement)});
     // The first fact of a run is its epoch: were it lost, the next run would name its attempts
-    // alike.
+    // alike. The node removes what it is not told of: that a checkpoint was dropped must be on
+    // disk.
+    const bool has_saved = head.checkpoints.find(id) != nullptr;
     act(head,
         Send{member_node(progress.running->placement), start_message(head, id, trial)},
-        std::max<std::uint64_t>(trial.created_fact, 1));
+        has_saved ? head.facts_emitted : std::max<std::uint64_t>(trial.created_fact, 1));
     if (planted(PlantedFault::DoubleStart)) {
         Start again = start_message(head, id, trial);
         ++again.key.attempt.number;
