@@ -308,7 +308,7 @@ std::string left_behind_text(const HeadState& head) {
 
 std::string closed_text(const HeadState& head, std::uint32_t shape, TimePoint now) {
     const Duration left = std::max(stop_at(head) - now, Duration{0});
-    const std::string begin = fmt::format(
+    std::string begin = fmt::format(
         "no more trials that need {} start, since {}",
         to_string(head.spec.resources[shape].group),
         time_text(head, now)

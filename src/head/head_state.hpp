@@ -223,7 +223,7 @@ std::string resume_text(const HeadState& head, TrialId id);
 
 // --- end_of_time.cpp ---
 
-void on_end_known(HeadState& head, const EndKnown& end, TimePoint now);
+void on_end_known(HeadState& head, const EndKnown& known, TimePoint now);
 /// Warns running trials, and ends the run, when it is time for that.
 void watch_end(HeadState& head, TimePoint now);
 /// When watch_end() is next needed.

@@ -82,6 +82,24 @@ inline std::vector<Fact> every_fact() {
             .ended = TrialEnded{trial, TrialState::Stopped, "plateau", 9, result, std::nullopt},
             .ended_at = TimePoint{Duration{77}},
             .runs_again = true},
+        TrialCondensed{
+            .trial = trial,
+            .config = std::nullopt,
+            .attempts = 1,
+            .attempt = attempt,
+            .placement = {{whole}},
+            .paused = "the time ends",
+            .checkpoints =
+                {{trial, attempt, 7, 2.5, 100, 0.5, "gpu01"},
+                 {trial, attempt, 9, 3, 0, std::nullopt, ""}},
+            .dropped = {1, 3},
+            .last_checkpoint = 9},
+        CheckpointKept{trial, attempt, 4, 2.5, std::int64_t{1} << 40U, -0.25, "gpu \"01\""},
+        CheckpointKept{trial, attempt, 5, 3, 0, std::nullopt, ""},
+        CheckpointDropped{trial, 4},
+        TrialRestarted{trial, 4},
+        TrialPaused{trial, "the time ends in 15s"},
+        TrialPaused{},
         RunEnded{RunEnd::NothingWorks, "8 trials failed"},
         RunEnded{RunEnd::Interrupted, "SIGTERM"}};
 }
