@@ -46,12 +46,6 @@ Result<fs::path> find_directory(const std::string& directory) {
         )};
 }
 
-std::optional<std::uint64_t> total_trials(const ExperimentSpec& spec) {
-    const Result<BasicSearcher> searcher =
-        BasicSearcher::make(spec.space, spec.search, spec.num_samples, spec.seed);
-    return searcher ? searcher->total_trials() : std::nullopt;
-}
-
 }  // namespace
 
 Result<ExperimentView> open_experiment(const std::string& directory) {
@@ -64,12 +58,15 @@ Result<ExperimentView> open_experiment(const std::string& directory) {
         return spec.error();
     }
     ExperimentView view{.directory = path->string(), .spec = *spec, .head = nullptr};
-    view.head = std::make_unique<Head>(*spec, RunOptions{}, total_trials(*spec));
+    const Result<BasicSearcher> searcher =
+        BasicSearcher::make(spec->space, spec->search, spec->num_samples, spec->seed);
+    const std::optional<std::uint64_t> total = searcher ? searcher->total_trials() : std::nullopt;
+    view.head = std::make_unique<Head>(*spec, RunOptions{}, total);
     const std::string journal = (*path / "journal").string();
     if (!has_journal(journal)) {
         return view;
     }
-    Result<Restored> restored = restore_head(journal, *view.head);
+    Result<Restored> restored = restore_head(journal, *view.head, searcher ? &*searcher : nullptr);
     if (!restored) {
         return restored.error();
     }

@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "journal/segments.hpp"
@@ -25,7 +26,12 @@ long JournalFiles::write(int fd, std::string_view bytes) {
 }
 
 int JournalFiles::sync(int fd) {
-    return ::fdatasync(fd) == 0 ? 0 : -errno;
+    struct stat status {};
+    if (::fdatasync(fd) != 0 || ::fstat(fd, &status) != 0) {
+        return -errno;
+    }
+    // A file that was removed takes everything, and keeps nothing.
+    return status.st_nlink > 0 ? 0 : -ENOENT;
 }
 
 int JournalFiles::sync_directory(const std::string& path) {

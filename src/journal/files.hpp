@@ -19,7 +19,7 @@ class JournalFiles {
     virtual int create(const std::string& path);
     /// Bytes written, at least one.
     virtual long write(int fd, std::string_view bytes);
-    /// 0 once what was written is on disk.
+    /// 0 once what was written is on disk, in a file that still has a name.
     virtual int sync(int fd);
     /// 0 once the names in the directory are on disk.
     virtual int sync_directory(const std::string& path);

@@ -46,6 +46,22 @@ int make_directories(const std::string& path) {
     return ::mkdir(path.c_str(), kDirectoryMode) == 0 || errno == EEXIST ? 0 : errno;
 }
 
+int make_directory(const std::string& path) {
+    return ::mkdir(path.c_str(), kDirectoryMode) == 0 || errno == EEXIST ? 0 : errno;
+}
+
+int open_making_directory(const std::string& path, int flags) {
+    const int fd = ::open(path.c_str(), flags | O_CREAT | O_CLOEXEC, kFileMode);
+    if (fd >= 0 || errno != ENOENT) {
+        return fd;
+    }
+    if (const int failed = make_directory(parent_of(path)); failed != 0) {
+        errno = failed;
+        return -1;
+    }
+    return ::open(path.c_str(), flags | O_CREAT | O_CLOEXEC, kFileMode);
+}
+
 int open_making_directories(const std::string& path, int flags) {
     const int fd = ::open(path.c_str(), flags | O_CREAT | O_CLOEXEC, kFileMode);
     if (fd >= 0 || errno != ENOENT) {

@@ -41,7 +41,7 @@ std::optional<Outcome> prepare_files(const LaunchPlan& plan) {
         remove_leftovers(plan.checkpoints);
     }
     if (plan.make_trial_dir) {
-        if (const int failed = make_directories(plan.trial_dir); failed != 0) {
+        if (const int failed = make_directory(plan.trial_dir); failed != 0) {
             return not_started(
                 failed,
                 fmt::format(

@@ -131,7 +131,7 @@ bool OutputCapture::open_file() {
         return true;
     }
     // Not O_APPEND: splice refuses it. Attempts of a trial write one after the other.
-    file_.reset(open_making_directories(path_, O_RDWR));
+    file_.reset(open_making_directory(path_, O_RDWR));
     if (!file_) {
         give_up_storing(errno_text(errno));
         return false;

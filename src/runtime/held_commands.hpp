@@ -10,6 +10,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -33,7 +34,7 @@ class HeldCommands {
         }
         const Receiver receiver = receiver_of(command);
         const auto queue = queues_.find(receiver);
-        if (queue == queues_.end() && command.after_facts <= durable) {
+        if (queue == queues_.end() && is_free(command, durable)) {
             return command;
         }
         queues_[receiver].push_back(std::move(command));
@@ -45,13 +46,29 @@ class HeldCommands {
         std::vector<Command> free;
         for (auto queue = queues_.begin(); queue != queues_.end();) {
             std::deque<Command>& commands = queue->second;
-            while (!commands.empty() && commands.front().after_facts <= durable) {
+            while (!commands.empty() && is_free(commands.front(), durable)) {
                 free.push_back(std::move(commands.front()));
                 commands.pop_front();
             }
             queue = commands.empty() ? queues_.erase(queue) : std::next(queue);
         }
         return free;
+    }
+
+    /// Holds every Start, and what comes after it, whatever is on disk; or no longer.
+    void hold_starts(bool hold) { holds_starts_ = hold; }
+
+    /// Trials of which a Start is held.
+    std::size_t held_trials() const {
+        std::set<TrialId> trials;
+        for (const auto& queue : queues_) {
+            for (const Command& command : queue.second) {
+                if (const Start* start = start_in(command)) {
+                    trials.insert(start->key.trial);
+                }
+            }
+        }
+        return trials.size();
     }
 
     /// Drops what was to go to a node.
@@ -70,12 +87,22 @@ class HeldCommands {
                (send != nullptr && std::holds_alternative<Alive>(send->message));
     }
 
+    static const Start* start_in(const Command& command) {
+        const auto* send = std::get_if<Send>(&command.action);
+        return send != nullptr ? std::get_if<Start>(&send->message) : nullptr;
+    }
+
+    bool is_free(const Command& command, std::uint64_t durable) const {
+        return command.after_facts <= durable && !(holds_starts_ && start_in(command) != nullptr);
+    }
+
     static Receiver receiver_of(const Command& command) {
         const auto* send = std::get_if<Send>(&command.action);
         return send != nullptr ? Receiver(send->node) : std::nullopt;
     }
 
     std::map<Receiver, std::deque<Command>> queues_;
+    bool holds_starts_ = false;
 };
 
 }  // namespace muster

@@ -215,7 +215,7 @@ class Taking {
           self_(own_identity(spawner)),
           draft_(fmt::format("{}.new-{}", path_, self_.id), to_text(self_)) {}
 
-    const std::string& id() const { return self_.id; }
+    const RunIdentity& self() const { return self_; }
 
     /// Nothing: the owner has changed meanwhile, look again.
     Result<std::optional<Holder>> try_once(std::optional<Predecessor>& predecessor, bool& taken) {
@@ -383,7 +383,7 @@ OwnerFile::take(const std::string& directory, pid_t spawner) {
         }
         if (taken) {
             sweep(path);
-            return Outcome(OwnerFile(path, taking.id(), std::move(predecessor)));
+            return Outcome(OwnerFile(path, taking.self(), std::move(predecessor)));
         }
     }
     return Error{ErrorCode::System, path + " changes hands all the time; try again"};
@@ -391,7 +391,7 @@ OwnerFile::take(const std::string& directory, pid_t spawner) {
 
 OwnerFile::OwnerFile(OwnerFile&& other) noexcept
     : path_(std::exchange(other.path_, {})),
-      id_(std::move(other.id_)),
+      self_(std::move(other.self_)),
       predecessor_(std::move(other.predecessor_)) {}
 
 OwnerFile::~OwnerFile() {
@@ -399,14 +399,24 @@ OwnerFile::~OwnerFile() {
         return;
     }
     const Result<std::optional<Mark>> found = read_mark(path_);
-    if (found.ok() && *found && (*found)->id == id_) {
+    if (found.ok() && *found && (*found)->id == self_.id) {
         ::unlink(path_.c_str());
     }
 }
 
 Status OwnerFile::touch() const {
     if (::utimensat(AT_FDCWD, path_.c_str(), nullptr, 0) != 0) {
-        return system_error("touch", path_, errno);
+        const int error = errno;
+        struct stat status {};
+        if (error != ENOENT || ::stat(path_.substr(0, path_.rfind('/')).c_str(), &status) != 0) {
+            return system_error("touch", path_, error);
+        }
+        const Draft draft(fmt::format("{}.new-{}", path_, self_.id), to_text(self_));
+        const Status drafted = draft.status();
+        const Result<bool> made = drafted.ok() ? draft.link_to(path_) : drafted.error();
+        if (!made.ok()) {
+            return made.error();
+        }
     }
     const Result<std::optional<Mark>> found = read_mark(path_);
     if (!found.ok()) {
@@ -416,7 +426,7 @@ Status OwnerFile::touch() const {
         return system_error("touch", path_, ENOENT);
     }
     const RunIdentity& other = (*found)->who;
-    if ((*found)->id == id_ || other.pid == 0) {
+    if ((*found)->id == self_.id || other.pid == 0) {
         return Ok{};
     }
     return Error{

@@ -92,7 +92,8 @@ class OwnerFile {
     OwnerFile(const OwnerFile&) = delete;
     OwnerFile& operator=(const OwnerFile&) = delete;
 
-    /// Says that we are alive. To be called every kHeartbeat or so, and at the end.
+    /// Says that we are alive. To be called every kHeartbeat or so, and at the end. Makes the file
+    /// anew when it alone is gone.
     /// Errors: Conflict, when another run took it over: nothing more may be written then. System,
     /// when it can't be said at the moment: the directory is gone, say.
     /// Thread: any, one at a time.
@@ -106,13 +107,13 @@ class OwnerFile {
     static constexpr std::chrono::seconds kSilence{60};
 
   private:
-    OwnerFile(std::string path, std::string id, std::optional<Predecessor> predecessor)
+    OwnerFile(std::string path, RunIdentity self, std::optional<Predecessor> predecessor)
         : path_(std::move(path)),
-          id_(std::move(id)),
+          self_(std::move(self)),
           predecessor_(std::move(predecessor)) {}
 
     std::string path_;
-    std::string id_;
+    RunIdentity self_;
     std::optional<Predecessor> predecessor_;
 };
 

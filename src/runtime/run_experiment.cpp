@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -27,6 +28,7 @@
 #include "runtime/roll_call.hpp"
 #include "runtime/run_dir.hpp"
 #include "runtime/run_loop.hpp"
+#include "runtime/run_signs.hpp"
 #include "runtime/signals.hpp"
 #include "runtime/take_over.hpp"
 #include "runtime/team.hpp"
@@ -96,7 +98,7 @@ class Run {
         if (Status opened = open_signals(); !opened.ok()) {
             return opened.error();
         }
-        const Result<std::optional<OwnerFile>> owner = take_ownership(
+        Result<std::optional<OwnerFile>> owner = take_ownership(
             directory_.path, request_.spawner->pid(), request_.wait_for_owner, waiting()
         );
         if (!owner.ok()) {
@@ -113,7 +115,10 @@ class Run {
         if (!alone.ok()) {
             return alone.error();
         }
-        return *alone ? with_searcher(**owner) : stopped_while_waiting();
+        if (!*alone) {
+            return stopped_while_waiting();
+        }
+        return with_searcher(std::make_shared<const OwnerFile>(std::move(**owner)));
     }
 
   private:
@@ -168,7 +173,7 @@ class Run {
         );
     }
 
-    Result<RunOutcome> with_searcher(const OwnerFile& owner) {
+    Result<RunOutcome> with_searcher(std::shared_ptr<const OwnerFile> owner) {
         Result<BasicSearcher> searcher =
             BasicSearcher::make(spec_.space, spec_.search, spec_.num_samples, spec_.seed);
         if (!searcher.ok()) {
@@ -198,7 +203,7 @@ class Run {
             return outcome_;
         }
         searcher->skip(head.trial_count());
-        return with_edges(owner, head, *searcher);
+        return with_edges(std::move(owner), head, *searcher);
     }
 
     /// Gives the other ranks their roles, and waits until their agents are ready.
@@ -309,7 +314,8 @@ class Run {
         return false;
     }
 
-    Result<RunOutcome> with_edges(const OwnerFile& owner, Head& head, BasicSearcher& searcher) {
+    Result<RunOutcome>
+    with_edges(std::shared_ptr<const OwnerFile> owner, Head& head, BasicSearcher& searcher) {
         std::optional<RunDir> own_run_dir;
         if (request_.run_dir == nullptr) {
             Result<RunDir> made = RunDir::make();
@@ -332,6 +338,10 @@ class Run {
         if (!journal.ok()) {
             return journal.error();
         }
+        Result<RunSigns> signs = RunSigns::begin(std::move(owner), directory_.path);
+        if (!signs.ok()) {
+            return signs.error();
+        }
         Processes processes(std::move(*request_.spawner), trial_environment(request_, spec_.trial));
         Agent agent(AgentOptions{
             .run_dir = run_dir->path(),
@@ -343,7 +353,7 @@ class Run {
         EndWatch ends(end_sources(), [this](NoteLevel level, const std::string& text) {
             observer_.on_note(level, text);
         });
-        RunParts parts{head, searcher, *journal, *signals_, ends, owner, observer_};
+        RunParts parts{head, searcher, *journal, *signals_, ends, *signs, observer_};
         const NodeInventory* own = own_node();
         if (own != nullptr) {
             parts.agent = &agent;
@@ -369,11 +379,15 @@ class Run {
                                                   end->leave.end == RunEnd::TimeBudget);
         const Status closed =
             journal->close(ended_by_itself ? kClosePatience : kClosePatienceWhenAsked);
+        const Status shown = signs->close(kClosePatienceWhenAsked);
         if (!end.ok()) {
             return end.error();
         }
         if (!closed.ok()) {
             return closed.error();
+        }
+        if (!shown.ok()) {
+            return shown.error();
         }
         return outcome_of(head, *end);
     }

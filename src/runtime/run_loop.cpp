@@ -36,6 +36,8 @@ constexpr Duration kDiskPatienceWhenCancelled = 10s;
 /// How long the first trials wait for Slurm to say when its job ends.
 constexpr Duration kSlurmPatience = 2s;
 
+constexpr char kStorageWorks[] = "the experiment's storage is written again";
+
 /// "<word> 5m ago".
 std::string word_for(RunEnd end) {
     switch (end) {
@@ -71,8 +73,7 @@ RunLoop::RunLoop(RunParts parts, TimePoint start, std::string experiment, std::s
       experiment_(std::move(experiment)),
       directory_(std::move(directory)),
       show_at_(start),
-      write_at_(start),
-      touch_at_(start + OwnerFile::kHeartbeat) {
+      write_at_(start) {
     if (parts.agent != nullptr) {
         HeadLine& line = *this;
         node_.emplace(*parts.agent, *parts.processes, *parts.reports, line);
@@ -93,8 +94,8 @@ Result<LoopEnd> RunLoop::run(const NodeInventory& node) {
     exchange();
     while (!left_) {
         turn();
-        if (!owned_.ok()) {
-            return owned_.error();
+        if (Status owned = parts_.signs.owned(); !owned.ok()) {
+            return owned.error();
         }
         if (has_given_up()) {
             return Error{
@@ -102,9 +103,11 @@ Result<LoopEnd> RunLoop::run(const NodeInventory& node) {
                 "the end of the run is not on disk: " + parts_.journal.problem()};
         }
     }
-    if (Status owned = parts_.owner.touch(); !owned.ok()) {
-        return owned.error();
+    if (!storage_problem_.empty() && parts_.signs.problem().empty()) {
+        // Nobody leaves before all is on disk.
+        parts_.observer.on_note(NoteLevel::Info, kStorageWorks);
     }
+    // Shown by the last word of the signs.
     write_live(word_for(left_->end));
     show(true);
     return LoopEnd{*left_, clock_.now(), search_problem_};
@@ -119,7 +122,7 @@ Duration RunLoop::time_to_wait() const {
     const TimePoint now = clock_.now();
     TimePoint next = parts_.head.next_deadline();
     next = node_ ? std::min(next, node_->next_deadline()) : next;
-    next = std::min({next, touch_at_, unshown_ ? show_at_ : show_at_ + kIdleInterval});
+    next = std::min(next, unshown_ ? show_at_ : show_at_ + kIdleInterval);
     next = unwritten_ ? std::min(next, write_at_) : next;
     next = std::min(next, now + parts_.ends.longest_wait(world_now().boot));
     // At least a little, so that a deadline which stays in the past could not take a core.
@@ -173,23 +176,34 @@ void RunLoop::turn() {
 void RunLoop::on_journal() {
     parts_.journal.acknowledge();
     count_durable_facts();
+    release_held();
+    watch_storage();
+}
+
+void RunLoop::release_held() {
     for (Command& command : held_.release(durable_facts_)) {
         carry_out(std::move(command));
     }
-    watch_journal();
 }
 
-void RunLoop::watch_journal() {
+/// Said once, and once when it is over, whatever is wrong with the storage meanwhile. Until then
+/// nothing starts: what it would write there fails, through no fault of its own.
+void RunLoop::watch_storage() {
     std::string problem = parts_.journal.problem();
-    if (problem != journal_problem_) {
+    problem = problem.empty() ? parts_.signs.problem() : problem;
+    if (problem.empty() != storage_problem_.empty()) {
         parts_.observer.on_note(
             problem.empty() ? NoteLevel::Info : NoteLevel::Error,
-            problem.empty() ? "the journal is written again"
-                            : problem + "; trials go on, and it is tried again"
+            problem.empty() ? kStorageWorks
+                            : problem +
+                                  "; running trials go on, none is started, and it is tried "
+                                  "again all the time"
         );
-        journal_problem_ = std::move(problem);
         unwritten_ = true;
+        held_.hold_starts(!problem.empty());
+        release_held();
     }
+    storage_problem_ = std::move(problem);
 }
 
 void RunLoop::count_durable_facts() {
@@ -259,12 +273,8 @@ void RunLoop::on_deadlines() {
     if (parts_.head.next_deadline() <= now) {
         tell_head(Tick{});
     }
-    if (touch_at_ <= now) {
-        owned_ = parts_.owner.touch();
-        touch_at_ = now + OwnerFile::kHeartbeat;
-    }
     // Of a file system that does not answer no descriptor tells.
-    watch_journal();
+    watch_storage();
 }
 
 void RunLoop::exchange() {
@@ -360,20 +370,13 @@ void RunLoop::write_live(const std::string& ended) {
     view.pid = ::getpid();
     view.written = ::time(nullptr);
     view.ended = ended;
-    const Status written = replace_file(directory_ + "/live.json", to_json(view), false);
-    const std::string problem = written.ok() ? std::string() : written.error().message;
-    if (!problem.empty()) {
-        // Perhaps the whole directory is gone.
-        touch_at_ = clock_.now();
-    }
-    if (problem != live_problem_ && !problem.empty()) {
-        parts_.observer.on_note(NoteLevel::Warning, problem);
-    }
-    live_problem_ = problem;
+    parts_.signs.show(to_json(view));
 }
 
 bool RunLoop::has_given_up() const {
-    if (held_.empty() || (!ending_ && !parts_.head.active_trials().empty())) {
+    // What is held back by the storage does not run.
+    const bool runs = parts_.head.active_trials().size() > held_.held_trials();
+    if (held_.empty() || (!ending_ && runs)) {
         return false;
     }
     const Duration patience = ending_ ? kDiskPatienceWhenCancelled : kDiskPatience;

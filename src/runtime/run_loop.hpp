@@ -26,8 +26,8 @@
 #include "runtime/held_commands.hpp"
 #include "runtime/live_view.hpp"
 #include "runtime/node_side.hpp"
-#include "runtime/owner_file.hpp"
 #include "runtime/run_experiment.hpp"
+#include "runtime/run_signs.hpp"
 #include "runtime/signals.hpp"
 #include "runtime/team.hpp"
 #include "search/searcher.hpp"
@@ -42,7 +42,7 @@ struct RunParts {
     JournalWriter& journal;
     SignalSource& signals;
     EndWatch& ends;
-    const OwnerFile& owner;
+    RunSigns& signs;
     Observer& observer;
     /// What serves this rank's own node; nothing when it runs no trials.
     Agent* agent = nullptr;
@@ -76,7 +76,8 @@ class RunLoop : private HeadLine {
     Duration time_to_wait() const;
     bool takes_reports() const;
     void on_journal();
-    void watch_journal();
+    void watch_storage();
+    void release_held();
     void count_durable_facts();
     void on_signals();
     void on_end_signal(int number);
@@ -118,8 +119,6 @@ class RunLoop : private HeadLine {
     /// The last time that nothing was held up, or that facts came to be on disk.
     TimePoint stuck_since_;
     std::optional<Error> search_problem_;
-    /// What the owner file said last.
-    Status owned_ = Ok{};
     bool ending_ = false;
     int interrupts_ = 0;
     /// When the time of the run ends.
@@ -127,15 +126,13 @@ class RunLoop : private HeadLine {
 
     std::string experiment_;
     std::string directory_;
-    /// Why the journal can't be written at the moment; empty while all is well.
-    std::string journal_problem_;
+    /// Why the journal, or a sign of life, can't be written at the moment; empty while all is well.
+    std::string storage_problem_;
     /// The state has changed since it was last shown, or written to live.json.
     bool unshown_ = true;
     bool unwritten_ = true;
     TimePoint show_at_;
     TimePoint write_at_;
-    TimePoint touch_at_;
-    std::string live_problem_;
 };
 
 }  // namespace muster

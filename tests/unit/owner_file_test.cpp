@@ -180,21 +180,34 @@ TEST_F(OwnerFileTest, AnOwnerElsewhereThatGivesASignIsRefused) {
     EXPECT_TRUE(said_.empty());
 }
 
-TEST_F(OwnerFileTest, AnOwnerLearnsThatItWasSucceededOrItsFileIsGone) {
+TEST_F(OwnerFileTest, AnOwnerLearnsThatItWasSucceededOrItsDirectoryIsGone) {
     const Taken taken = OwnerFile::take(root_);
     const auto& owner = std::get<OwnerFile>(*taken);
     EXPECT_TRUE(owner.touch().ok());
 
-    fs::remove(root_ + "/owner");
-    const Status removed = owner.touch();
+    fs::rename(root_, root_ + "-away");
+    const Status gone = owner.touch();
+    fs::rename(root_ + "-away", root_);
+    const Status back = owner.touch();
     write("owner", kElsewhere);
     const Status succeeded = owner.touch();
 
+    ASSERT_FALSE(gone.ok());
+    EXPECT_EQ(gone.error().code, ErrorCode::System);
+    EXPECT_TRUE(back.ok());
     ASSERT_FALSE(succeeded.ok());
     EXPECT_EQ(succeeded.error().code, ErrorCode::Conflict);
     EXPECT_NE(succeeded.error().message.find("process 1 on elsewhere"), std::string::npos);
-    ASSERT_FALSE(removed.ok());
-    EXPECT_EQ(removed.error().code, ErrorCode::System);
+}
+
+TEST_F(OwnerFileTest, AnOwnerMakesItsFileAnewWhenItAloneIsGone) {
+    const Taken taken = OwnerFile::take(root_);
+    fs::remove(root_ + "/owner");
+
+    EXPECT_TRUE(std::get<OwnerFile>(*taken).touch().ok());
+
+    EXPECT_FALSE(is_owner(OwnerFile::take(root_)));
+    EXPECT_EQ(names(), (std::vector<std::string>{"owner"}));
 }
 
 TEST_F(OwnerFileTest, WhoDiedWhileTakingOverIsSucceededToo) {
