@@ -4,6 +4,7 @@ again when it is over, and nothing that was told is lost."""
 
 import os
 import shutil
+import stat
 import subprocess
 import unittest
 
@@ -70,6 +71,50 @@ class StorageTest(CliCase):
         self.assertEqual([trial["attempts"] for trial in trials], [1] * 6)
         self.assertEqual(self.said.read_text().count("none is started"), 1)
         self.assertEqual(self.said.read_text().count("storage is written again"), 1)
+
+    def hang(self):
+        """Whoever opens a pipe to write waits for a reader, as for a file server that is gone."""
+        path = self.dir / "results/sweep/live.json.new"
+
+        def is_made():
+            try:
+                os.mkfifo(path)
+            except FileExistsError:
+                pass
+            try:
+                return stat.S_ISFIFO(os.stat(path).st_mode)
+            except FileNotFoundError:
+                return False
+
+        wait_until(is_made, "the pipe")
+        return path
+
+    def test_a_file_system_that_hangs_for_a_while(self):
+        run = self.begin()
+        pipe = self.hang()
+        self.wait_said("the file system does not answer; running trials go on")
+        (self.dir / "go").touch()
+        journal = self.dir / "results/sweep/journal/state-000001.log"
+        wait_until(lambda: journal.read_text().count('"trial_ended"') == 2, "two ends")
+        self.assertEqual(len(self.began()), 2)
+
+        with open(pipe, "rb") as reader:
+            reader.read()
+
+        self.assertEqual(run.wait(timeout=60), 0, self.said.read_text())
+        self.assertEqual([trial["state"] for trial in self.results()], ["Completed"] * 6)
+        self.assertEqual(self.said.read_text().count("storage is written again"), 1)
+
+    def test_a_file_system_that_hangs_for_good_is_an_error_at_the_end(self):
+        run = self.begin()
+        self.hang()
+        self.wait_said("the file system does not answer; running trials go on")
+
+        self.stop(run)
+
+        self.assertEqual(run.wait(timeout=60), 5, self.said.read_text())
+        self.assertIn("the file system does not answer", self.said.read_text().splitlines()[-1])
+        self.assert_nothing_left()
 
     def test_storage_that_never_comes_back_is_an_error_at_the_end(self):
         run = self.begin()
