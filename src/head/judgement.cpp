@@ -109,6 +109,7 @@ void reopen(HeadState& head, TrialId id, std::uint32_t failures, TimePoint now) 
     head.trials.forgive(id, failures);
     keep(head, TrialReopened{id, failures});
     if (state == TrialState::Failed) {
+        head.checkpoints.set_open(id);
         head.queue.push(id, head.trials.at(id).alternative, now);
     }
 }

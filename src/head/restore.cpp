@@ -166,6 +166,9 @@ Status restore_reopened(HeadState& head, const TrialReopened& reopened) {
             progress.failures
         ));
     }
+    if (head.trials.at(reopened.trial).state == TrialState::Failed) {
+        head.checkpoints.set_open(reopened.trial);
+    }
     head.trials.forgive(reopened.trial, reopened.forgiven);
     return Ok{};
 }
