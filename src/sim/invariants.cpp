@@ -46,14 +46,10 @@ const MemberKey* key_of(const FromAgent& message) {
 
 }  // namespace
 
-void Watch::violate(std::string_view sentence, const std::string& what) {
-    if (!violation_) {
-        violation_ = fmt::format("{} But {}", sentence, what);
-    }
-}
-
 void Watch::run_begins(const std::vector<Fact>& kept, TimePoint now) {
     run_began_ = now;
+    checkpoints_.run_begins(kept);
+    end_.run_begins(kept);
     attempts_.clear();
     waiting_since_.clear();
     stopping_since_.clear();
@@ -153,6 +149,8 @@ void Watch::head_stepped(const Head& head, const Event& event, const Step& step,
     for (const Command& command : step.commands) {
         take_command(command);
     }
+    checkpoints_.head_stepped(head, event, step);
+    end_.head_stepped(head, event, step, now);
     check_attempts(head);
     check_set_aside(head);
 }
@@ -360,9 +358,10 @@ bool Watch::is_there(const Head& head, const RunningAttempt& running, std::size_
 }
 
 void Watch::check_now(const Head& head, const std::vector<CountedNode>& nodes, TimePoint now) {
-    if (violation_) {
+    if (violation()) {
         return;
     }
+    end_.check_now(head, now);
     check_budget(now);
     check_promises(head);
     check_active(head, now);
@@ -453,6 +452,7 @@ void Watch::check_members(const Head& head, const std::vector<CountedNode>& node
                     )
                 );
             }
+            check_waits(node, key, member);
             const std::optional<Duration> limit = spec_.trial.time_limit;
             if (limit && node.now - member.launched > *limit + kKillSlack) {
                 violate(
@@ -461,6 +461,21 @@ void Watch::check_members(const Head& head, const std::vector<CountedNode>& node
                 );
             }
         }
+    }
+}
+
+/// Its agent loses its lease when nothing gets through for longer.
+void Watch::check_waits(
+    const CountedNode& node,
+    const MemberKey& key,
+    const SimulatedMember& member
+) {
+    const bool runs = member.phase == SimulatedMember::Phase::Running;
+    if (runs && member.awaited && node.now - member.waits_since > 2 * silence_ + 4 * kSlack) {
+        violate(
+            "A trial that saves a checkpoint hears of it.",
+            fmt::format("trial {} waits for {}", to_string(key.trial), *member.awaited)
+        );
     }
 }
 
@@ -489,7 +504,8 @@ void Watch::check_waiting(const Head& head, TimePoint now) {
     for (const auto& entry : lines) {
         const std::uint32_t alternative = entry.first;
         const Line& line = entry.second;
-        if (!head.cluster().place(spec_.resources[alternative].group)) {
+        if (end_.may_wait(alternative, now) ||
+            !head.cluster().place(spec_.resources[alternative].group)) {
             continue;
         }
         const bool others_starve = std::any_of(lines.begin(), lines.end(), [&](const auto& other) {

@@ -22,6 +22,9 @@
 #include "protocol/commands.hpp"
 #include "protocol/events.hpp"
 #include "protocol/facts.hpp"
+#include "sim/checkpoint_watch.hpp"
+#include "sim/complaint.hpp"
+#include "sim/end_watch.hpp"
 #include "sim/simulated_node.hpp"
 
 namespace muster {
@@ -55,7 +58,9 @@ class Watch {
     Watch(const ExperimentSpec& spec, Duration silence, Duration start_timeout)
         : spec_(spec),
           silence_(silence),
-          start_timeout_(start_timeout) {}
+          start_timeout_(start_timeout),
+          checkpoints_(spec, complaint_),
+          end_(spec, complaint_) {}
 
     // What happens, in order.
 
@@ -93,8 +98,12 @@ class Watch {
     );
 
     /// The first promise that was broken: the sentence and what broke it.
-    const std::optional<std::string>& violation() const { return violation_; }
-    void violate(std::string_view sentence, const std::string& what);
+    const std::optional<std::string>& violation() const { return complaint_.first(); }
+    void violate(std::string_view sentence, const std::string& what) {
+        complaint_.say(sentence, what);
+    }
+
+    CheckpointWatch& checkpoints() { return checkpoints_; }
 
   private:
     /// An attempt as its messages and facts tell it.
@@ -120,6 +129,7 @@ class Watch {
     void check_active(const Head& head, TimePoint now);
     void check_stopping(TrialId id, TimePoint now);
     void check_members(const Head& head, const std::vector<CountedNode>& nodes);
+    void check_waits(const CountedNode& node, const MemberKey& key, const SimulatedMember& member);
     void check_waiting(const Head& head, TimePoint now);
     void check_reason(const Head& head, TimePoint now);
     void check_budget(TimePoint now);
@@ -132,7 +142,7 @@ class Watch {
     const ExperimentSpec& spec_;
     Duration silence_;
     Duration start_timeout_;
-    std::optional<std::string> violation_;
+    Complaint complaint_;
     /// When the present run began, and the present step is taken, by the head's clock.
     TimePoint run_began_;
     TimePoint now_;
@@ -159,6 +169,8 @@ class Watch {
     std::map<NodeId, std::set<TrialId>> failed_in_a_row_;
     std::set<NodeId> aside_;
     std::uint32_t explained_ = 0;
+    CheckpointWatch checkpoints_;
+    EndWatch end_;
 };
 
 }  // namespace muster

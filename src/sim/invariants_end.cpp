@@ -19,12 +19,12 @@ bool survives(TrialState old, TrialState restored, bool is_retry) {
     if (is_final(old)) {
         return restored == old;
     }
-    return restored == TrialState::Pending || restored == TrialState::Cancelled ||
-           (is_retry && restored == TrialState::Failed);
+    return restored == TrialState::Pending || restored == TrialState::Paused ||
+           restored == TrialState::Cancelled || (is_retry && restored == TrialState::Failed);
 }
 
 /// In what the two differ; empty when in nothing.
-std::string difference(const Trial& old, const Trial& restored, bool is_retry) {
+std::string difference(const Trial& old, const Trial& restored, bool is_retry, bool has_saved) {
     if (!survives(old.state, restored.state, is_retry)) {
         return fmt::format("is {}, not {}", to_string(restored.state), to_string(old.state));
     }
@@ -34,9 +34,15 @@ std::string difference(const Trial& old, const Trial& restored, bool is_retry) {
     const TrialProgress none;
     const TrialProgress& before = old.progress ? *old.progress : none;
     const TrialProgress& after = restored.progress ? *restored.progress : none;
-    if (before.results != after.results || before.last != after.last || before.best != after.best ||
-        before.last_step != after.last_step) {
+    if (before.results != after.results) {
+        return fmt::format("has {} results instead of {}", after.results, before.results);
+    }
+    if (before.last != after.last || before.best != after.best) {
         return "has other results";
+    }
+    // One that has saved goes on from where it did.
+    if (!has_saved && before.last_step != after.last_step) {
+        return fmt::format("is at step {} instead of {}", after.last_step, before.last_step);
     }
     if (before.failures != after.failures || before.attempts != after.attempts ||
         before.ran != after.ran) {
@@ -90,7 +96,8 @@ void Watch::check_facts(const Head& head, const Head& restored) {
     }
     for (std::uint32_t value = 0; value < head.trial_count(); ++value) {
         const TrialId id{value};
-        const std::string what = difference(*head.trial(id), *restored.trial(id), is_retry_);
+        const std::string what =
+            difference(*head.trial(id), *restored.trial(id), is_retry_, checkpoints_.has_saved(id));
         if (!what.empty()) {
             violate(kSentence, fmt::format("trial {} {} after a restart", to_string(id), what));
         }

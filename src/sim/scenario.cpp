@@ -22,6 +22,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+constexpr int kSigUsr1 = 10;
 constexpr std::int64_t kGibibyte = std::int64_t{1} << 30U;
 /// Trials that must end by a limit run so long without it.
 constexpr Duration kForEver = std::chrono::hours{1000};
@@ -174,6 +175,18 @@ ExperimentSpec random_spec(Dice& dice) {
     spec.starvation_bound = dice.between(seconds{5}, seconds{60});
     spec.failures.max_failures = dice.between(-1, 2);
     spec.failures.fail_fast = dice.chance(0.05);
+    if (dice.chance(0.5)) {
+        spec.checkpoints.storage = CheckpointStorage::Node;
+        spec.checkpoints.path = "/scratch";
+    }
+    spec.checkpoints.keep = static_cast<std::uint32_t>(dice.between(0, 3));
+    if (dice.chance(0.4)) {
+        spec.checkpoints.score = "loss";
+        spec.checkpoints.mode = dice.chance(0.5) ? Mode::Min : Mode::Max;
+    }
+    if (dice.chance(0.3)) {
+        spec.checkpoints.budget_bytes = dice.between(1000, 10'000);
+    }
     if (dice.chance(0.05)) {
         spec.time_budget = dice.between(seconds{5}, seconds{120});
     }
@@ -226,6 +239,19 @@ TrialScript ordinary_script(Dice& dice, const TrialSpec& spec) {
     script.sends_garbage = dice.chance(0.05);
     script.ignores_term = dice.chance(0.2);
     script.ends_when_told = dice.chance(0.3);
+    if (dice.chance(0.5)) {
+        script.save_every = static_cast<std::uint32_t>(dice.between(1, 3));
+        script.checkpoint_bytes = dice.between(100, 1000);
+        // Waiting for the disk must not bring it to a limit.
+        const bool is_limited = spec.time_limit || spec.report_timeout;
+        script.saves_aside = is_limited || dice.chance(0.2);
+        script.saves_at_term = dice.chance(0.5);
+        script.when_warned = dice.one_of<WhenWarned>(
+            {WhenWarned::GoesOn,
+             WhenWarned::Saves,
+             is_limited ? WhenWarned::Saves : WhenWarned::SavesAndLeaves}
+        );
+    }
     script.leftovers = dice.chance(0.1) ? dice.between(milliseconds{1}, seconds{3}) : Duration{0};
     return script;
 }
@@ -246,10 +272,12 @@ Behaviour random_behaviour(Dice& dice, const ExperimentSpec& spec) {
         behaviour.expected = ExpectedEnd::Fails;
     } else if (fate < 0.25 && spec.trial.time_limit) {
         script.duration = kForEver;
+        script.save_every = 0;
         script.reports = static_cast<std::uint32_t>(kForEver / seconds{5});
         behaviour.expected = ExpectedEnd::Stops;
     } else if (fate < 0.3 && spec.trial.report_timeout && allowed >= 0) {
         script.duration = kForEver;
+        script.save_every = 0;
         script.reports = 0;
         behaviour.expected = ExpectedEnd::Fails;
     }
@@ -314,6 +342,17 @@ std::vector<Fault> random_faults(Dice& dice, const ExperimentSpec& spec) {
     return faults;
 }
 
+/// Long enough for every trial that ends by itself or by a limit.
+EndPlan random_end(Dice& dice) {
+    EndPlan plan;
+    const Duration least = dice.between(seconds{100}, seconds{400});
+    plan.length = {least, least * 3 / 2};
+    plan.told_after = dice.chance(0.7) ? DurationRange{} : DurationRange{Duration{0}, least / 2};
+    plan.changes = dice.chance(0.3);
+    plan.is_withdrawn = dice.chance(0.2);
+    return plan;
+}
+
 /// Losses that only leases tell of, in place of those that are told at once.
 void add_leases(Dice& dice, Scenario& scenario) {
     scenario.options.lease = dice.between(seconds{8}, seconds{60});
@@ -367,7 +406,16 @@ Scenario random_scenario(std::uint64_t seed) {
     scenario.node_start = {milliseconds{0}, seconds{1}};
     scenario.faults = random_faults(dice, scenario.spec);
     scenario.bound = std::chrono::hours{8};
-    scenario.retry_failed = dice.chance(0.2);
+    if (dice.chance(0.2)) {
+        scenario.retry_failed =
+            dice.chance(0.5) ? RetryFailed::FromCheckpoint : RetryFailed::FromNothing;
+    }
+    if (dice.chance(0.35)) {
+        scenario.end = random_end(dice);
+        scenario.spec.end.warning = dice.between(seconds{1}, seconds{40});
+        scenario.spec.end.min_slice = dice.between(seconds{5}, seconds{40});
+        scenario.spec.end.signal = dice.chance(0.5) ? kSigUsr1 : 0;
+    }
     // Where one process is all there is, nobody has a lease.
     if (dice.chance(0.9)) {
         add_leases(dice, scenario);

@@ -62,6 +62,18 @@ struct Fault {
     std::uint64_t after_events = 0;
 };
 
+/// How the time of each run ends, as allocations do: with everything on it.
+struct EndPlan {
+    /// From the run's begin.
+    DurationRange length;
+    /// When the head hears of it, likewise.
+    DurationRange told_after;
+    /// It hears of another end first.
+    bool changes = false;
+    /// It hears that there is none, and of the end again.
+    bool is_withdrawn = false;
+};
+
 struct Scenario {
     /// Of delays, of the order in which things happen at once, and of what faults strike.
     std::uint64_t seed = 0;
@@ -88,9 +100,10 @@ struct Scenario {
     DurationRange process_delay;
     /// From the begin of a run until a node's agent says Hello.
     DurationRange node_start;
+    std::optional<EndPlan> end;
     std::vector<Fault> faults;
     /// Once all trials have ended, those that failed run again, once.
-    bool retry_failed = false;
+    RetryFailed retry_failed = RetryFailed::No;
     /// The searcher gives no more configs than these.
     std::uint64_t most_trials = std::numeric_limits<std::uint64_t>::max();
     /// Virtual time after which an experiment that has not ended never will.

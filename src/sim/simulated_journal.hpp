@@ -29,9 +29,16 @@ class SimulatedJournal {
         flushing_ = facts_.size();
         return true;
     }
-    void end_flush() {
+    /// Returns what is on disk from now on.
+    std::vector<Fact> end_flush() {
+        const auto begin = facts_.begin();
+        std::vector<Fact> fresh(
+            begin + static_cast<std::ptrdiff_t>(durable_),
+            begin + static_cast<std::ptrdiff_t>(*flushing_)
+        );
         durable_ = *flushing_;
         flushing_.reset();
+        return fresh;
     }
 
     /// How many facts of the present run are on disk.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -15,6 +16,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
+/// Where directories lie that all nodes see.
+constexpr std::string_view kExperiments = "/experiments/";
 constexpr std::int32_t kSigKill = 9;
 constexpr std::int32_t kSigSegv = 11;
 constexpr std::int32_t kSigTerm = 15;
@@ -22,15 +25,15 @@ constexpr std::int32_t kSigTerm = 15;
 /// When the member makes its report number `index`, from 0.
 TimePoint report_time(const SimulatedMember& member, std::uint32_t index) {
     const auto parts = static_cast<std::int64_t>(member.script.reports) + 1;
-    return member.started + member.script.duration / parts * (std::int64_t{index} + 1);
+    return member.origin + member.script.duration / parts * (std::int64_t{index} + 1);
 }
 
 /// When the member next does something by itself.
 TimePoint next_of(const SimulatedMember& member) {
     const std::uint32_t made = member.reports_made / std::max(member.script.burst, 1U);
-    TimePoint next = member.started + member.script.duration;
+    TimePoint next = member.origin + member.script.duration;
     if (member.script.failure) {
-        next = member.started + member.script.duration / 2;
+        next = member.origin + member.script.duration / 2;
     }
     if (made < member.script.reports) {
         next = std::min(next, report_time(member, made));
@@ -52,11 +55,13 @@ SimulatedNode::SimulatedNode(
     NodeInventory inventory,
     AgentOptions options,
     DurationRange process_delay,
+    SimulatedStorage& storage,
     RandomStream random
 )
     : inventory_(std::move(inventory)),
       options_(std::move(options)),
       process_delay_(process_delay),
+      storage_(&storage),
       random_(random) {}
 
 void SimulatedNode::start(std::uint32_t incarnation, TimePoint now) {
@@ -144,7 +149,7 @@ void SimulatedNode::carry_out(const AgentCommand& command, const TrialModel& mod
         Overloaded{
             [&](const TellHead& tell) { outbox_.push_back(tell.message); },
             [&](const Launch& start) { launch(start.plan, model, now); },
-            [&](const EndMember& end) { end_member(end, now); },
+            [&](const EndMember& end) { end_member(end, model, now); },
             [](const Rebind&) {},
             [&](const TellMemberToStop& tell) {
                 if (members_.at(tell.key).script.ends_when_told) {
@@ -152,10 +157,10 @@ void SimulatedNode::carry_out(const AgentCommand& command, const TrialModel& mod
                     leave_at(tell.key, {EndCause::Exited, 0, ""}, soon);
                 }
             },
-            [](const AnswerCheckpoint&) {},
-            [](const RemoveCheckpoint&) {},
-            [](const WarnMember&) {},
-            [](const HandFromPeer&) {},
+            [&](const AnswerCheckpoint& answered) { answer(answered, now); },
+            [&](const RemoveCheckpoint& gone) { remove_files(gone.directory, gone.number); },
+            [&](const WarnMember& warned) { warn(warned.key, model, now); },
+            [&](const HandFromPeer& heard) { hear_peer(heard, model, now); },
             [&](const BeginAnew& anew) {
                 incarnation_ = anew.incarnation;
                 outbox_.clear();
@@ -167,16 +172,31 @@ void SimulatedNode::carry_out(const AgentCommand& command, const TrialModel& mod
 }
 
 void SimulatedNode::launch(const LaunchPlan& plan, const TrialModel& model, TimePoint now) {
+    clean(plan);
     SimulatedMember& member = members_[plan.key];
     member.script = is_bad_ ? failing_script() : model(plan);
     member.grace = plan.grace;
+    member.checkpoints = plan.checkpoints;
     member.launched = now;
     member.next = kNever;
+    if (plan.checkpoints.directory.rfind(kExperiments, 0) != 0) {
+        own_directories_.insert(plan.checkpoints.directory);
+    }
+    if (plan.checkpoints.fetch_from) {
+        member.phase = SimulatedMember::Phase::Fetching;
+        ask_piece(plan.key, model, now);
+        return;
+    }
     move_to(plan.key, member, now + draw(process_delay_));
 }
 
-void SimulatedNode::end_member(const EndMember& command, TimePoint now) {
+void SimulatedNode::end_member(const EndMember& command, const TrialModel& model, TimePoint now) {
     const SimulatedMember& member = members_.at(command.key);
+    const bool saves = member.phase == SimulatedMember::Phase::Running &&
+                       member.script.saves_at_term && command.kind != StopKind::Kill;
+    if (saves) {
+        save(command.key, model, now);
+    }
     const TimePoint at_once = now + draw(process_delay_);
     const Outcome killed{EndCause::Signalled, kSigKill, ""};
     if (command.kind == StopKind::Kill) {
@@ -192,7 +212,14 @@ void SimulatedNode::end_member(const EndMember& command, TimePoint now) {
 void SimulatedNode::act(const MemberKey& key, const TrialModel& model, TimePoint now) {
     SimulatedMember& member = members_.at(key);
     switch (member.phase) {
+        case SimulatedMember::Phase::Fetching:
+            cannot_resume(key, model, now);
+            return;
         case SimulatedMember::Phase::Starting:
+            if (!resume(key, now)) {
+                cannot_resume(key, model, now);
+                return;
+            }
             if (member.script.failure && member.script.failure->cause == EndCause::SpawnFailed) {
                 exit(key, *member.script.failure, now);
                 return;
@@ -209,6 +236,10 @@ void SimulatedNode::act(const MemberKey& key, const TrialModel& model, TimePoint
             const bool ran = member.started != TimePoint{};
             const Usage usage{ran ? now - member.started : Duration{0}, Duration{0}, 0};
             const Outcome outcome = member.outcome;
+            if (member.checkpoints.fetch_from && member.checkpoints.resume_from) {
+                // What was fetched is still the other node's.
+                storage_->remove(member.checkpoints.directory, *member.checkpoints.resume_from);
+            }
             members_.erase(key);
             tell_agent(MemberEnded{key, outcome, usage}, model, now);
             return;
@@ -218,19 +249,31 @@ void SimulatedNode::act(const MemberKey& key, const TrialModel& model, TimePoint
 
 void SimulatedNode::run_on(const MemberKey& key, const TrialModel& model, TimePoint now) {
     const SimulatedMember& member = members_.at(key);
-    if (now >= member.started + member.script.duration) {
-        exit(key, {EndCause::Exited, 0, ""}, now);
-        return;
-    }
-    if (member.script.failure && now >= member.started + member.script.duration / 2) {
+    if (member.script.failure && now >= member.origin + member.script.duration / 2) {
         exit(key, *member.script.failure, now);
         return;
     }
+    if (now >= member.origin + member.script.duration) {
+        exit(key, {EndCause::Exited, 0, ""}, now);
+        return;
+    }
     report(key, model, now);
+    const std::uint32_t every = member.script.save_every;
+    const std::uint32_t made = member.reports_made / std::max(member.script.burst, 1U);
+    if (every > 0 && made % every == 0 && member.phase == SimulatedMember::Phase::Running) {
+        save(key, model, now);
+        if (!member.script.saves_aside) {
+            wait_until_safe(members_.at(key), key, now);
+        }
+    }
     // The agent may have asked for its end meanwhile; then it has its time already.
-    SimulatedMember& after = members_.at(key);
-    if (after.phase == SimulatedMember::Phase::Running) {
-        move_to(key, after, next_of(after));
+    go_on(key);
+}
+
+void SimulatedNode::go_on(const MemberKey& key) {
+    SimulatedMember& member = members_.at(key);
+    if (member.phase == SimulatedMember::Phase::Running && !member.awaited) {
+        move_to(key, member, next_of(member));
     }
 }
 

@@ -48,6 +48,7 @@ Simulation::State::State(Scenario what)
              .rejoin = scenario.rejoin,
              .reports_per_second = scenario.reports_per_second},
             scenario.process_delay,
+            storage,
             RandomStream::derive(scenario.seed, "node", index)
         ));
     }
@@ -130,6 +131,10 @@ SimulationResult Simulation::run() {
         if (!state.watch.violation()) {
             state.run_one();
         }
+    }
+    if (state.watched && !state.watch.violation()) {
+        const bool undisturbed = state.scenario.faults.empty() && !state.scenario.end;
+        state.watch.checkpoints().check_end(state.storage, undisturbed);
     }
     state.result.violation = state.watch.violation();
     state.result.log.assign(state.log.begin(), state.log.end());

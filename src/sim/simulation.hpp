@@ -45,6 +45,8 @@ struct SimulationResult {
     std::uint64_t events = 0;
     /// Runs that it took: one, and one more for each time that the head was replaced.
     std::uint32_t runs = 0;
+    /// Runs that were still there when their time ended.
+    std::uint32_t ran_into_end = 0;
     TimePoint end;
     /// How often each kind of fault found something to strike.
     std::map<FaultKind, std::uint32_t> struck;

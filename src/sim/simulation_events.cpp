@@ -140,7 +140,13 @@ std::string to_text(const SimulationEvent& event) {
                     "head notices the loss of n{} (life {})", loss.node.value, loss.life
                 );
             },
-            [](const RunBegins&) { return std::string("a run begins"); }},
+            [](const RunBegins&) { return std::string("a run begins"); },
+            [](const EndIsTold& end) {
+                return end.at == kNever
+                           ? std::string("the time does not end")
+                           : fmt::format("the time ends at {}s", seconds(end.at.since_start));
+            },
+            [](const TimeIsUp&) { return std::string("the time is up"); }},
         event
     );
 }

@@ -81,6 +81,17 @@ struct NodeLossNoticed {
 
 struct RunBegins {};
 
+/// The head hears when its time ends; kNever: that it does not.
+struct EndIsTold {
+    std::uint32_t run = 0;
+    TimePoint at = kNever;
+};
+
+/// It does.
+struct TimeIsUp {
+    std::uint32_t run = 0;
+};
+
 using SimulationEvent = std::variant<
     FrameToAgent,
     FrameToHead,
@@ -93,7 +104,9 @@ using SimulationEvent = std::variant<
     FenceChecked,
     HeadLossNoticed,
     NodeLossNoticed,
-    RunBegins>;
+    RunBegins,
+    EndIsTold,
+    TimeIsUp>;
 
 /// "head -> n1: Start 00003 1.4": for people who follow a run.
 std::string to_text(const SimulationEvent& event);

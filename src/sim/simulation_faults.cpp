@@ -138,6 +138,10 @@ void Simulation::State::die(NodeSide& which) {
     which.node.lose();
     which.was_up = false;
     which.still_until = now;
+    if (scenario.spec.checkpoints.storage == CheckpointStorage::Node && pick(3) == 0) {
+        which.node.lose_disk();
+        watch.checkpoints().disk_lost(which.node.inventory().name);
+    }
     which.link.to_head_ends[which.life] = now + draw(milliseconds{0}, milliseconds{500});
 }
 
@@ -167,6 +171,8 @@ void Simulation::State::stall_head() {
     const Duration gap = draw(milliseconds{1100}, milliseconds{5000} + 2 * scenario.options.lease);
     head_still_until = now + gap;
     head_stood += gap;
+    // Whoever tells it counts by another clock.
+    push(head_still_until, EndIsTold{run_number, end_told});
 }
 
 /// It dies before it would have gone on.

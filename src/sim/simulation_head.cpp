@@ -52,6 +52,7 @@ void Simulation::State::on(RunBegins& /*event*/) {
         push(now + draw(scenario.node_start), NodeStarts{id, run_number});
     }
     step(Reconcile{});
+    plan_end();
 }
 
 Head Simulation::State::restored_head() {
@@ -176,10 +177,10 @@ void Simulation::State::head_leaves() {
         if (over) {
             check_end(end);
         }
-        if (end == RunEnd::Finished && scenario.retry_failed && !is_retry) {
+        if (end == RunEnd::Finished && scenario.retry_failed != RetryFailed::No && !is_retry) {
             over = false;
             is_retry = true;
-            scenario.options.retry_failed = RetryFailed::FromCheckpoint;
+            scenario.options.retry_failed = scenario.retry_failed;
             watch.failed_run_again(side->head);
         } else if (end == RunEnd::FailFast || end == RunEnd::NothingWorks) {
             // Whoever asked sees that it is of no use.
@@ -201,14 +202,17 @@ void Simulation::State::check_end(RunEnd end) {
 
 /// The head is gone. Agents notice, and once they are gone too a new run begins.
 void Simulation::State::replace_head() {
-    journal.crash(side->leave ? 0 : pick(journal.not_durable() + 1));
+    const bool is_orderly = side->leave.has_value();
+    journal.crash(is_orderly ? 0 : pick(journal.not_durable() + 1));
     side.reset();
     ++run_number;
     nodes_were_lost = false;
     for (NodeSide& which : places) {
         if (which.node.is_up()) {
-            const Duration delay = draw(milliseconds{0}, milliseconds{2000});
-            push(now + delay, HeadLossNoticed{id_of(which), which.life});
+            // Whoever leaves in order closes its connections after what it has said.
+            const TimePoint from = is_orderly ? std::max(now, which.link.last_to_agent) : now;
+            const Duration delay = draw(milliseconds{1}, milliseconds{2000});
+            push(from + delay, HeadLossNoticed{id_of(which), which.life});
         }
     }
     begin_next_if_down();
@@ -228,7 +232,9 @@ void Simulation::State::on(HeadWakes& event) {
 
 void Simulation::State::on(FlushEnds& event) {
     if (is_run(event.run)) {
-        journal.end_flush();
+        for (const Fact& fact : journal.end_flush()) {
+            watch.checkpoints().durable(fact);
+        }
         release_commands();
         after_head();
     }

@@ -81,7 +81,9 @@ TimePoint Simulation::State::held_up_until(const SimulationEvent& event) const {
             [&](const NodeStarts&) { return now; },
             [&](const NodeGoesOn&) { return now; },
             [&](const FenceChecked&) { return now; },
-            [&](const RunBegins&) { return now; }},
+            [&](const RunBegins&) { return now; },
+            [&](const EndIsTold& end) { return head(end.run); },
+            [&](const TimeIsUp&) { return now; }},
         event
     );
 }

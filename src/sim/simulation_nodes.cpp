@@ -104,6 +104,7 @@ void Simulation::State::after_node(NodeSide& which) {
         which.life = which.node.incarnation();
         which.wakes_queued.clear();
     }
+    tell_touches(which);
     for (const FromAgent& message : which.node.take_messages()) {
         send_to_head(which, message);
     }
@@ -115,6 +116,12 @@ void Simulation::State::after_node(NodeSide& which) {
     if (which.was_up && !which.node.is_up()) {
         which.was_up = false;
         after_node_left(which);
+    }
+}
+
+void Simulation::State::tell_touches(NodeSide& which) {
+    for (const CheckpointTouch& touch : which.node.take_touches()) {
+        watch.checkpoints().touched(which.node.inventory().name, touch);
     }
 }
 

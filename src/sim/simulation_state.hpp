@@ -107,6 +107,7 @@ struct Simulation::State {
     bool watched;
     RandomStream random;
     SimulatedJournal journal;
+    SimulatedStorage storage;
     std::vector<NodeSide> places;
     std::optional<SimulatedHead> side;
     Watch watch;
@@ -116,6 +117,10 @@ struct Simulation::State {
     /// The head stands still until then, and has stood still for so long in all.
     TimePoint head_still_until;
     Duration head_stood{0};
+    /// What the head was told last of the end of its time, in real time, and how long it has in
+    /// all.
+    TimePoint end_told = kNever;
+    Duration whole{0};
     std::vector<QueuedEvent> heap;
     std::uint64_t next_sequence = 0;
     std::uint32_t run_number = 0;
@@ -153,6 +158,8 @@ struct Simulation::State {
     void on(HeadLossNoticed& event);
     void on(NodeLossNoticed& event);
     void on(RunBegins& event);
+    void on(EndIsTold& event);
+    void on(TimeIsUp& event);
 
     // The head's side.
     void take_message(NodeId id, std::uint32_t life, const FromAgent& message);
@@ -190,6 +197,7 @@ struct Simulation::State {
     bool stands_still(const NodeSide& which) const { return now < which.still_until; }
     void after_node(NodeSide& which);
     void after_node_left(NodeSide& which);
+    void tell_touches(NodeSide& which);
     bool all_down() const;
     void begin_next_if_down();
 
@@ -200,6 +208,9 @@ struct Simulation::State {
     void lose_what_is_under_way(EndsOfLives& ends, std::uint32_t life, TimePoint last);
     bool arrives(const EndsOfLives& ends, std::uint32_t life) const;
     TimePoint held_up_until(const SimulationEvent& event) const;
+
+    // The end of time.
+    void plan_end();
 
     // What goes wrong.
     void strike();

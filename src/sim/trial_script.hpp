@@ -20,6 +20,13 @@ struct DurationRange {
     Duration to{0};
 };
 
+enum class WhenWarned {
+    GoesOn,
+    Saves,
+    /// It saves, and ends with exit code 75 once that is safe.
+    SavesAndLeaves,
+};
+
 struct TrialScript {
     /// From its start to its end, unless something ends it before.
     Duration duration = std::chrono::seconds{1};
@@ -39,6 +46,14 @@ struct TrialScript {
     std::optional<Outcome> failure;
     /// SIGTERM does not end it.
     bool ignores_term = false;
+    /// It saves a checkpoint after each so many reports; 0 is never.
+    std::uint32_t save_every = 0;
+    std::int64_t checkpoint_bytes = 1000;
+    /// It goes on while its checkpoint is not in the journal yet.
+    bool saves_aside = false;
+    /// It saves one at SIGTERM, before it ends.
+    bool saves_at_term = false;
+    WhenWarned when_warned = WhenWarned::GoesOn;
     /// It ends by itself soon after it was told to stop.
     bool ends_when_told = false;
     /// How long children that it left behind stay after its end.
