@@ -4,7 +4,7 @@ processes that live on while their job has begun anew."""
 
 import time
 
-from slurm_case import MPIRUN_FORM, SRUN_FORM, SlurmCase, main, wait_until
+from slurm_case import MPIRUN_FORM, OVER, SRUN_FORM, SlurmCase, main, wait_until
 
 # Every attempt holds a lock while it runs, and says when it began and ended, and whether another
 # one of its trial was running.
@@ -52,7 +52,7 @@ class EndCase(SlurmCase):
 
     def wait_for_begun(self, count, job):
         def enough():
-            self.assertIn(self.state(job), ("RUNNING", "PENDING", "CONFIGURING"), self.output())
+            self.assertNotIn(self.state(job), OVER, self.output())
             return len(self.lines("began")) >= count
 
         wait_until(enough, f"{count} attempts to begin; {self.output()}", REQUEUE_DEADLINE)
@@ -69,7 +69,7 @@ class EndCase(SlurmCase):
         end = self.wait_for_end(job, REQUEUE_DEADLINE)
         self.assertEqual(end, ("COMPLETED", 0), self.output())
         self.assert_all_completed(count)
-        self.assertEqual(sorted(self.lines("ended"), key=int), [str(trial) for trial in range(count)])
+        self.assertEqual(sorted(self.lines("ended")), [f"{trial:05}" for trial in range(count)])
         self.assertEqual(self.lines("twice"), [], self.output())
 
 
