@@ -169,7 +169,7 @@ Status RunSigns::close(Duration patience) {
     state.wake.notify_all();
     const bool ended =
         state.wake.wait_until(lock, Clock::now() + patience, [&] { return state.ended; });
-    const Status owned = state.owned;
+    Status owned = state.owned;
     std::string problem = state.current_problem();
     lock.unlock();
     if (!ended) {
