@@ -223,8 +223,7 @@ Status write_pieces(
         if (size > rest.size()) {
             return Error{ErrorCode::Corrupt, "less came than was asked for"};
         }
-        const Status written =
-            write_piece(place + "/" + piece.path, piece.offset, rest.substr(0, size));
+        Status written = write_piece(place + "/" + piece.path, piece.offset, rest.substr(0, size));
         if (!written) {
             return written;
         }

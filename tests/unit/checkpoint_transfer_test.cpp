@@ -36,7 +36,7 @@ class CheckpointTransferTest : public ::testing::Test {
         fs::create_directories(original + "/layers");
         std::ofstream(original + "/layers/first") << std::string(3 * kFetchBytes / 2, 'w');
         std::ofstream(original + "/layers/second") << "more";
-        std::ofstream(original + "/nothing");
+        std::ofstream(original + "/nothing") << "";
         std::ofstream(original + "/run.sh") << "#!/bin/sh\n";
         fs::permissions(original + "/run.sh", fs::perms::owner_all);
         fs::create_symlink("layers/second", original + "/best");
@@ -95,7 +95,7 @@ TEST_F(CheckpointTransferTest, TheCopyIsTheOriginalAndHasItsNameOnlyAtTheEnd) {
 
 TEST_F(CheckpointTransferTest, LongListsComeInPages) {
     for (int file = 0; file < 6000; ++file) {
-        std::ofstream(original + "/" + std::string(60, 'x') + std::to_string(file));
+        std::ofstream(original + "/" + std::string(60, 'x') + std::to_string(file)) << "";
     }
     std::size_t count = 0;
     bool last = false;

@@ -153,6 +153,7 @@ TEST_F(ReportCheckpointTest, WhatCanNotBeSavedIsSaidAndStays) {
 TEST_F(ReportCheckpointTest, ThreadsSaveSideBySide) {
     with_server([&] {
         std::vector<std::thread> threads;
+        threads.reserve(4);
         for (int thread = 0; thread < 4; ++thread) {
             threads.emplace_back([&, thread] {
                 const std::string mine = model + std::to_string(thread);
