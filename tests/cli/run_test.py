@@ -435,9 +435,10 @@ class SignalsTest(CliCase):
         kept_going = self.muster("run", spec, "--node-resources", "cpu=2", "--keep-going")
 
         self.assertEqual(ended.returncode, 1, ended.stdout + ended.stderr)
-        self.assertIn("nothing succeeds: the first 8 trials all failed", ended.stderr)
+        # Those that ran when the eighth failed may fail as well.
+        self.assertRegex(ended.stderr, "nothing succeeds: the first (8|9|10) trials all failed")
         self.assertIn("exit code 3: starting\nno such dataset", ended.stderr)
-        self.assertIn("92 waiting, 8 failed", ended.stdout)
+        self.assertRegex(ended.stdout, "9[0-2] waiting, (8|9|10) failed")
         self.assertEqual(kept_going.returncode, 1, kept_going.stdout)
         self.assertIn("100 trials: 100 failed", kept_going.stdout)
 
