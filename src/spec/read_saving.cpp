@@ -137,6 +137,7 @@ void read_end(const Section& top, ExperimentSpec& spec) {
         return;
     }
     std::vector<std::string> names;
+    names.reserve(kSignals.size());
     for (const Named<std::int32_t>& signal : kSignals) {
         names.emplace_back(signal.name);
     }
