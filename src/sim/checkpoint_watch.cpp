@@ -84,6 +84,7 @@ void CheckpointWatch::head_stepped(const Head& head, const Event& event, const S
     saved_.clear();
     gone_.reset();
     joined_.reset();
+    surplus_.clear();
     if (const auto* said = std::get_if<AgentSaid>(&event)) {
         if (const auto* gone = std::get_if<CheckpointGone>(&said->message)) {
             gone_ = *gone;
@@ -97,6 +98,7 @@ void CheckpointWatch::head_stepped(const Head& head, const Event& event, const S
         }
         take_fact(fact);
     }
+    check_surplus();
     for (const TrialId trial : saved_) {
         check_keep(trial);
     }
@@ -135,19 +137,27 @@ void CheckpointWatch::check_dropped(const CheckpointDropped& dropped) {
             name_of(dropped.trial, dropped.number) + " was dropped"
         );
     }
-    if (spec_.checkpoints.budget_bytes > 0) {
-        return;
+    if (spec_.checkpoints.budget_bytes == 0) {
+        surplus_.emplace_back(dropped, *known);
     }
-    for (const auto& [number, kept] : numbers) {
-        const bool is_latest = number == numbers.rbegin()->first;
-        if (!is_latest && number != dropped.number &&
-            is_better(dropped.number, *known, number, kept)) {
-            complaint_.say(
-                "The best checkpoints are kept.",
-                fmt::format(
-                    "{} was dropped, and {} was not", name_of(dropped.trial, dropped.number), number
-                )
-            );
+}
+
+/// Of those that `keep` dropped in this step.
+void CheckpointWatch::check_surplus() {
+    for (const auto& [dropped, known] : surplus_) {
+        const Numbers& numbers = said_[dropped.trial];
+        for (const auto& [number, kept] : numbers) {
+            const bool is_latest = number == numbers.rbegin()->first;
+            if (!is_latest && is_better(dropped.number, known, number, kept)) {
+                complaint_.say(
+                    "The best checkpoints are kept.",
+                    fmt::format(
+                        "{} was dropped, and {} was not",
+                        name_of(dropped.trial, dropped.number),
+                        number
+                    )
+                );
+            }
         }
     }
 }

@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "muster/experiment.hpp"
@@ -60,6 +61,7 @@ class CheckpointWatch {
     void apply(Table& table, const Fact& fact);
     void take_fact(const Fact& fact);
     void check_dropped(const CheckpointDropped& dropped);
+    void check_surplus();
     void check_start(const Head& head, NodeId to, const Start& start);
     std::optional<std::uint32_t>
     latest_within_reach(const Head& head, const Numbers& numbers, NodeId home, bool without) const;
@@ -82,6 +84,7 @@ class CheckpointWatch {
     /// Of the present step: trials that saved, and what an agent could not find.
     std::set<TrialId> saved_;
     std::optional<CheckpointGone> gone_;
+    std::vector<std::pair<CheckpointDropped, Kept>> surplus_;
     /// A node that joined in this step, perhaps after it was lost in it.
     std::optional<NodeId> joined_;
     std::map<std::string, NodeId> nodes_;
