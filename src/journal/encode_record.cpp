@@ -297,6 +297,19 @@ void append_condensed(const TrialCondensed& condensed, Line& line) {
     }
 }
 
+void append_result(const ResultReported& reported, Line& line) {
+    line.trial(reported.trial);
+    line.attempt(reported.attempt);
+    line.real("step", reported.result.step);
+    line.map("metrics", reported.result.metrics);
+    if (reported.overrun) {
+        line.truth("overrun");
+    }
+    if (reported.coalesced > 0) {
+        line.number("coalesced", reported.coalesced);
+    }
+}
+
 void append_content(const Fact& fact, Line line) {
     std::visit(
         Overloaded{
@@ -315,18 +328,7 @@ void append_content(const Fact& fact, Line line) {
                 line.attempt(started.attempt);
                 line.placement(started.placement);
             },
-            [&](const ResultReported& reported) {
-                line.trial(reported.trial);
-                line.attempt(reported.attempt);
-                line.real("step", reported.result.step);
-                line.map("metrics", reported.result.metrics);
-                if (reported.overrun) {
-                    line.truth("overrun");
-                }
-                if (reported.coalesced > 0) {
-                    line.number("coalesced", reported.coalesced);
-                }
-            },
+            [&](const ResultReported& reported) { append_result(reported, line); },
             [&](const AttemptEnded& ended) {
                 line.trial(ended.trial);
                 line.attempt(ended.attempt);
