@@ -82,6 +82,7 @@ void start_trial(HeadState& head, TrialId id, Placement placement, TimePoint now
     act(head,
         Send{member_node(progress.running->placement), start_message(head, id, trial)},
         has_saved ? head.facts_emitted : std::max<std::uint64_t>(trial.created_fact, 1));
+    warn_of_near_end(head, id, now);
     if (planted(PlantedFault::DoubleStart)) {
         Start again = start_message(head, id, trial);
         ++again.key.attempt.number;

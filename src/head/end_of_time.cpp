@@ -65,12 +65,16 @@ bool is_nearly(Duration part, Duration whole) {
     return part >= whole / 5 * 4;
 }
 
+/// How long an allocation lasts, or this run where that is not known. REQUIRES: the end is known.
+Duration whole_time(const HeadState& head) {
+    const EndOfTime& end = head.time_ends;
+    return std::max(end.whole, end.at - end.began);
+}
+
 /// `end.min_slice`, yet never more than half of an allocation: where all of them are short, trials
 /// would wait for ever. REQUIRES: the end is known.
 Duration least_slice(const HeadState& head) {
-    const EndOfTime& end = head.time_ends;
-    const Duration whole = std::max(end.whole, end.at - end.began);
-    return std::min<Duration>(head.spec.end.min_slice, whole / 2);
+    return std::min<Duration>(head.spec.end.min_slice, whole_time(head) / 2);
 }
 
 bool may_start(const HeadState& head, std::uint32_t shape, TimePoint now) {
@@ -94,7 +98,7 @@ bool may_start(const HeadState& head, std::uint32_t shape, TimePoint now) {
     }
     // What fits no allocation would never run: a limit alone says little, and what others took not
     // all, so it gets its chance where there is the most time.
-    const Duration usable = end.whole - overhead(head);
+    const Duration usable = whole_time(head) - overhead(head);
     return estimate->takes > usable && usable > Duration{0} &&
            (estimate->trials == 0 || is_nearly(left, usable));
 }
@@ -131,17 +135,22 @@ void forget_warning(HeadState& head, TimePoint now) {
     }
 }
 
+/// Tells the member how much time is left, behind whatever it is told before.
+void warn_member(HeadState& head, TrialId id, RunningAttempt& running, TimePoint now) {
+    const Duration left = std::max(stop_at(head) - now, Duration{0});
+    running.warned = true;
+    act(head, Send{member_node(running.placement), Warn{{id, running.attempt, {}}, left}});
+}
+
 void warn(HeadState& head, TimePoint now) {
     EndOfTime& end = head.time_ends;
     end.warned_of = end.at;
     std::size_t warned = 0;
-    const Duration left = std::max(stop_at(head) - now, Duration{0});
     for (const TrialId id : head.trials.active()) {
         RunningAttempt& running = *head.trials.progress(id).running;
         if (!running.stop) {
-            running.warned = true;
+            warn_member(head, id, running, now);
             ++warned;
-            act(head, Send{member_node(running.placement), Warn{{id, running.attempt, {}}, left}});
         }
     }
     if (warned > 0) {
@@ -210,6 +219,12 @@ void watch_end(HeadState& head, TimePoint now) {
     }
     if (now >= stop_at(head)) {
         end_for_time(head, time_text(head, now), now);
+    }
+}
+
+void warn_of_near_end(HeadState& head, TrialId id, TimePoint now) {
+    if (head.time_ends.warned_of != kNever) {
+        warn_member(head, id, *head.trials.progress(id).running, now);
     }
 }
 

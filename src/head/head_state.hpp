@@ -226,6 +226,8 @@ std::string resume_text(const HeadState& head, TrialId id);
 void on_end_known(HeadState& head, const EndKnown& known, TimePoint now);
 /// Warns running trials, and ends the run, when it is time for that.
 void watch_end(HeadState& head, TimePoint now);
+/// A trial that starts when others were warned already is warned at once.
+void warn_of_near_end(HeadState& head, TrialId id, TimePoint now);
 /// When watch_end() is next needed.
 TimePoint end_deadline(const HeadState& head);
 /// Says of each request whether its trials may still start.

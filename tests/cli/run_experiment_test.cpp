@@ -204,7 +204,7 @@ TEST_F(RunExperimentTest, AnInterruptedRunCanGoOnAndSaysSo) {
 
     EXPECT_EQ(outcome.exit_code, 75);
     EXPECT_EQ(outcome.end, RunEnd::Interrupted);
-    EXPECT_EQ(outcome.reason, "SIGTERM");
+    EXPECT_THAT(outcome.reason, HasSubstr("(SIGTERM); trials: 20 wait"));
     EXPECT_EQ(outcome.summary.cancelled, 0U);
 }
 

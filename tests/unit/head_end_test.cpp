@@ -135,14 +135,25 @@ TEST(HeadEndTest, NothingStartsThatIsNotExpectedToEndInTime) {
 
 TEST(HeadEndTest, TheTimeLimitStandsForWhatIsNotKnownYet) {
     HeadCase run(spec(30min), 2);
+    run.begin_with({make_node("n0", 1)});
+    run.handle(ends_at(40min));
+    run.advance(20min);
+
+    run.trial_ends(0, {EndCause::Lost, 0, ""});
+
+    EXPECT_EQ(run.running(), 0U);
+    ASSERT_EQ(run.actions<Leave>().size(), 1U);
+    EXPECT_THAT(run.actions<Leave>()[0].reason, HasSubstr("they take 30m00s (their time_limit)"));
+}
+
+TEST(HeadEndTest, ATimeLimitThatNoAllocationFitsKeepsNoTrialFromStarting) {
+    HeadCase run(spec(30min), 2);
     run.begin();
     run.handle(ends_at(20min));
 
     run.node_reports(NodeId{0}, make_node("n0", 1));
 
-    EXPECT_EQ(run.running(), 0U);
-    ASSERT_EQ(run.actions<Leave>().size(), 1U);
-    EXPECT_THAT(run.actions<Leave>()[0].reason, HasSubstr("they take 30m00s (their time_limit)"));
+    EXPECT_EQ(run.running(), 1U);
 }
 
 TEST(HeadEndTest, ATrialOfUnknownLengthStarts) {
@@ -285,6 +296,19 @@ TEST(HeadEndTest, AnEndThatIsKnownBetterWarnsNobodyTwice) {
     EXPECT_EQ(run.actions<Note>().size(), 2U);
 }
 
+TEST(HeadEndTest, ATrialThatStartsAfterTheWarningIsWarnedAtOnce) {
+    HeadCase run(spec(), 2);
+    run.begin_with({make_node("n0", 1)});
+    run.handle(ends_at(1h));
+    run.advance(58min);
+    run.advance(30s);
+    const MemberKey first = run.key(0);
+    run.trial_ends_after(0, 30s);
+
+    ASSERT_EQ(run.state(1), TrialState::Running);
+    EXPECT_EQ(run.sent<Warn>(), (std::vector<Warn>{{first, 105s}, {run.key(1), 75s}}));
+}
+
 TEST(HeadEndTest, AnEndInAMomentWarnsAndStopsAtOnce) {
     HeadCase run(spec(), 1);
     run.begin_with({make_node("n0", 1)});
@@ -298,12 +322,13 @@ TEST(HeadEndTest, AnEndInAMomentWarnsAndStopsAtOnce) {
 TEST(HeadEndTest, ExplainSaysThatATrialWaitsForTheNextRun) {
     HeadCase run(spec(30min), 2);
     run.begin_with({make_node("n0", 1)});
-    run.handle(ends_at(20min));
+    run.advance(15min);
+    run.handle(ends_at(40min));
 
     EXPECT_EQ(
         run.head.explain(TrialId{1}, run.now),
-        "Pending: no more trials that need {cpu: 1} start, since the time ends in 20m00s (--until "
-        "17:00), of which trials have 19m45s, and they take 30m00s (their time_limit)"
+        "Pending: no more trials that need {cpu: 1} start, since the time ends in 25m00s (--until "
+        "17:00), of which trials have 24m45s, and they take 30m00s (their time_limit)"
     );
 }
 
