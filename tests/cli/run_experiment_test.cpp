@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <dirent.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -204,7 +205,7 @@ TEST_F(RunExperimentTest, AnInterruptedRunCanGoOnAndSaysSo) {
 
     EXPECT_EQ(outcome.exit_code, 75);
     EXPECT_EQ(outcome.end, RunEnd::Interrupted);
-    EXPECT_THAT(outcome.reason, HasSubstr("(SIGTERM); trials: 20 wait"));
+    EXPECT_THAT(outcome.reason, ::testing::HasSubstr("(SIGTERM); trials: 20 wait"));
     EXPECT_EQ(outcome.summary.cancelled, 0U);
 }
 
