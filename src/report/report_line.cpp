@@ -2,6 +2,7 @@
 
 #include "report/report_line.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cmath>
@@ -33,6 +34,16 @@ struct RawLine {
 
 Error corrupt(std::string message) {
     return Error{ErrorCode::Corrupt, std::move(message)};
+}
+
+/// The beginning of a text, for messages; it ends with a whole character.
+std::string_view shown(std::string_view text) {
+    constexpr std::size_t kShown = 40;
+    std::size_t end = 0;
+    while (end < text.size() && end < kShown) {
+        end += std::max(utf8_length(text, end), std::size_t{1});
+    }
+    return text.substr(0, end);
 }
 
 /// Reads the value of `name` into its place; false when the JSON is broken.
@@ -182,25 +193,22 @@ Result<TrialLine> read_trial_line(std::string_view line) {
     if (raw.type == "log") {
         return Error{ErrorCode::NotSupported, "\"log\" is not in this version"};
     }
-    constexpr std::size_t kShown = 40;
     return corrupt(fmt::format(
-        "unknown type \"{}\"; known: hello, report, checkpoint, log, config",
-        raw.type.substr(0, kShown)
+        "unknown type \"{}\"; known: hello, report, checkpoint, log, config", shown(raw.type)
     ));
 }
 
 Result<MemberKey>
 parse_member(std::string_view trial, std::string_view attempt, std::int64_t member) {
-    constexpr std::size_t kShown = 40;
     MemberKey key;
     if (!parse_whole(trial, key.trial.value)) {
-        return corrupt(fmt::format("no trial is called \"{}\"", trial.substr(0, kShown)));
+        return corrupt(fmt::format("no trial is called \"{}\"", shown(trial)));
     }
     const std::size_t point = attempt.find('.');
     if (point == std::string_view::npos ||
         !parse_whole(attempt.substr(0, point), key.attempt.epoch) ||
         !parse_whole(attempt.substr(point + 1), key.attempt.number)) {
-        return corrupt(fmt::format("no attempt is called \"{}\"", attempt.substr(0, kShown)));
+        return corrupt(fmt::format("no attempt is called \"{}\"", shown(attempt)));
     }
     key.member.value = static_cast<std::uint32_t>(member);
     if (std::int64_t{key.member.value} != member) {

@@ -38,8 +38,8 @@ void try_frame(std::string_view rest, const Decode& decode) {
     const std::string written = encode(std::span<const Message>(*messages));
     const Result<std::vector<Message>> again = decode(written);
     check(again.ok(), "what was written can be read");
-    check(*again == *messages, "what was written reads back the same");
-    check(encode(std::span<const Message>(*again)) == written, "there is one way to write it");
+    // By their bytes, since a step that is no number equals nothing.
+    check(encode(std::span<const Message>(*again)) == written, "it reads back the same");
 }
 
 template <class Word, class Decode>
@@ -50,8 +50,9 @@ void try_word(std::string_view rest, const Decode& decode) {
         check(word.error().code == ErrorCode::Corrupt, "what is no frame is corrupt");
         return;
     }
-    const Result<Word> again = decode(encode(*word));
-    check(again.ok() && *again == *word, "what was written reads back the same");
+    const std::string written = encode(*word);
+    const Result<Word> again = decode(written);
+    check(again.ok() && encode(*again) == written, "it reads back the same");
 }
 
 /// One of each kind of message, each of its own.

@@ -100,6 +100,14 @@ TEST(ReportLineTest, AHelloNamesTheMember) {
     EXPECT_EQ(*line, (TrialLine{HelloLine{1, {TrialId{42}, AttemptId{1, 7}, MemberId{3}}}}));
 }
 
+TEST(ReportLineTest, WhatIsShownOfALongTextEndsWithAWholeCharacter) {
+    EXPECT_EQ(
+        problem_of("{\"type\": \"" + std::string(39, 'x') + "\u00e9\u00e9\"}"),
+        "unknown type \"" + std::string(39, 'x') +
+            "\u00e9\"; known: hello, report, checkpoint, log, config"
+    );
+}
+
 TEST(ReportLineTest, WhatMeansNothingIsRefusedWithItsReason) {
     EXPECT_THAT(problem_of("hello"), HasSubstr("not a line of JSON: expected '{' at byte 0"));
     EXPECT_THAT(problem_of(R"({"type": "report", "metrics": {"a": }})"), HasSubstr("at byte 36"));
