@@ -56,6 +56,19 @@ class EndCase(SlurmCase):
 class LimitTest(EndCase):
     cluster = {"nodes": 2}
 
+    def test_a_sweep_longer_than_its_limit_goes_on_by_itself(self):
+        # Two rounds fit into the minute, the third does not: it is not begun.
+        count = 3 * self.cores()
+        spec = self.sweep(ATTEMPT + "sleep 20" + ENDED, count, end={"warning": "3s"})
+        job = self.submit("-N1", "-t1", SRUN_FORM, spec)
+
+        self.assert_went_well(job, count)
+
+        self.assertEqual(self.about(job)["Restarts"], "1", self.output())
+        # Nothing was begun in vain.
+        self.assertEqual(len(self.lines("began")), count, self.output())
+        self.assertIn("back in the queue", self.output())
+
     def test_a_job_is_put_back_only_so_often(self):
         spec = self.sweep(HOLD, 2, end={"warning": "1s"})
         self.env["MAX_REQUEUES"] = "1"
