@@ -36,11 +36,6 @@ class Tuner {
     /// Every trial gets this. What is wrong with it is told by fit().
     Tuner& with_resources(const GroupRequest& request);
     Tuner& with_resources(PlacementGroupSpec group);
-    /// Each trial gets what the function makes of its config. It runs in this process, more than
-    /// once for a trial, and must give the same for the same config. A trial for which it throws,
-    /// or gives what no node could meet, fails; the others do not.
-    Tuner& with_resources(std::function<GroupRequest(const Config&)> function);
-
     const ExperimentSpec& spec() const { return spec_; }
 
     /// Runs the experiment to its end, or goes on with it when an earlier run left it unfinished.

@@ -609,6 +609,31 @@ std::vector<const char*> with_help_option(int argc, const char* const* argv) {
 
 }  // namespace
 
+Status take_run_options(std::vector<std::string>& words, RunCommand& command) {
+    CLI::App app;
+    // The program may have its own.
+    app.set_help_flag();
+    app.allow_extras();
+    add_node(app, command.node);
+    add_team(app, command.team);
+    add_loss(app, command.team);
+    add_until(app, command.until);
+    app.add_flag("--fresh", command.fresh);
+    app.add_flag("--retry-failed", command.retry_failed);
+    app.add_flag("--keep-going", command.keep_going);
+    app.add_flag("--plain", command.plain);
+    app.add_flag("--quiet", command.quiet);
+    try {
+        // It takes them from the end.
+        std::reverse(words.begin(), words.end());
+        app.parse(words);
+    } catch (const CLI::ParseError& problem) {
+        return Error{ErrorCode::InvalidInput, problem.what()};
+    }
+    words = app.remaining();
+    return Ok{};
+}
+
 ParsedCommand parse_command_line(int argc, const char* const* argv) {
     const std::vector<const char*> words = with_help_option(argc, argv);
     const auto count_of_words = static_cast<int>(words.size());

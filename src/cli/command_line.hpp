@@ -14,4 +14,10 @@ namespace muster {
 /// What was asked for. Help and complaints are printed here and give a PrintedCommand.
 ParsedCommand parse_command_line(int argc, const char* const* argv);
 
+/// Takes the options out of `words` that say how a program of the user's runs experiments: those
+/// of `muster run` that are about nodes, and --fresh, --retry-failed, --keep-going, --until,
+/// --plain, --quiet. Everything else stays.
+/// Errors: InvalidInput, naming the option.
+Status take_run_options(std::vector<std::string>& words, RunCommand& command);
+
 }  // namespace muster

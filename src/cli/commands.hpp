@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -19,10 +20,13 @@
 #include "protocol/roll_call.hpp"
 #include "runtime/end_watch.hpp"
 #include "runtime/roles.hpp"
+#include "runtime/run_experiment.hpp"
 #include "transport/launcher.hpp"
 
 namespace muster {
 
+class Observer;
+class RollCall;
 class SignalSource;
 class RunDir;
 class Spawner;
@@ -82,6 +86,8 @@ struct RunCommand {
     std::optional<Until> until;
     /// Log lines even on a terminal.
     bool plain = false;
+    /// Warnings and errors alone.
+    bool quiet = false;
 };
 
 struct LaunchCommand {
@@ -200,6 +206,12 @@ struct Surroundings {
     /// The other ranks of a launcher; nothing when this process is alone.
     Transport* transport = nullptr;
     Recovery recovery = Recovery::Unknown;
+    /// What `trial.function` may name.
+    std::vector<std::string> functions;
+    /// The roll call of a program that runs one experiment after the other; nothing: one is made.
+    RollCall* roll_call = nullptr;
+    /// The spawner is needed again afterwards.
+    bool keep_spawner = false;
 };
 
 /// How the process is to be left.
@@ -214,6 +226,21 @@ CommandEnd carry_out(const RunCommand& command, const Surroundings& surroundings
 CommandEnd carry_out(const NodesCommand& command, const Surroundings& surroundings);
 /// Any other rank: serves its node, whatever rank 0 does with it.
 CommandEnd serve(const NodeArguments& node, const Surroundings& surroundings);
+
+/// Ok when the program has the function that `spec` names, or it names none.
+/// Errors: InvalidInput, with those that there are.
+Status check_function(const ExperimentSpec& spec, const std::vector<std::string>& functions);
+
+/// Runs `spec`, in place of the one that the command names. `observer` is made here, and gone when
+/// this returns. `roll_call` is nothing without other ranks.
+/// Errors: as run_experiment(), and what is wrong with the command's options.
+Result<RunOutcome> run_spec(
+    const ExperimentSpec& spec,
+    const RunCommand& command,
+    const Surroundings& surroundings,
+    RollCall* roll_call,
+    std::unique_ptr<Observer>& observer
+);
 
 int carry_out(const LaunchCommand& command);
 int carry_out(const CheckCommand& command);

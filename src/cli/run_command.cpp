@@ -195,6 +195,29 @@ std::string nodes_text(const std::vector<AgentRank>& agents) {
     return agents.size() > kMost ? text + fmt::format(" and {} more", agents.size() - kMost) : text;
 }
 
+/// Says what has gone wrong, and nothing else.
+class QuietObserver : public Observer {
+  public:
+    void on_progress(const Head& /*head*/, TimePoint /*now*/) override {}
+    void on_note(NoteLevel level, const std::string& text) override {
+        if (level != NoteLevel::Info) {
+            std::fputs(fmt::format("muster: {}\n", text).c_str(), stderr);
+        }
+    }
+    void on_trial_ended(const Head& /*head*/, TrialId /*trial*/, TimePoint /*now*/) override {}
+};
+
+std::unique_ptr<Observer>
+make_observer(const ExperimentSpec& spec, const RunCommand& command, bool has_launcher) {
+    if (command.quiet) {
+        return std::make_unique<QuietObserver>();
+    }
+    const bool plain = command.plain || (has_launcher && !is_seen_on_terminal());
+    return make_observer(
+        STDOUT_FILENO, ProgressOptions{.name = spec.name, .objective = spec.objective}, plain
+    );
+}
+
 /// Fills in what the run's nodes are: this one, or those of the ranks that came.
 Status find_nodes(
     const RunCommand& command,
@@ -241,6 +264,74 @@ Status find_nodes(
 
 }  // namespace
 
+Status check_function(const ExperimentSpec& spec, const std::vector<std::string>& functions) {
+    const std::string& name = spec.trial.function;
+    if (name.empty() || std::find(functions.begin(), functions.end(), name) != functions.end()) {
+        return Ok{};
+    }
+    if (functions.empty()) {
+        return Error{
+            ErrorCode::InvalidInput,
+            fmt::format(
+                "trial.function: '{}' is a function of a C++ program that links muster; start that "
+                "program in place of muster (docs/library.md), or give trial.command",
+                name
+            )};
+    }
+    std::string known;
+    for (const std::string& function : functions) {
+        known += (known.empty() ? "" : ", ") + function;
+    }
+    return Error{
+        ErrorCode::InvalidInput,
+        fmt::format("trial.function: this program has no function '{}'; it has {}", name, known)};
+}
+
+Result<RunOutcome> run_spec(
+    const ExperimentSpec& spec,
+    const RunCommand& command,
+    const Surroundings& surroundings,
+    RollCall* roll_call,
+    std::unique_ptr<Observer>& observer
+) {
+    RunRequest request;
+    request.spawner = surroundings.spawner;
+    request.keep_spawner = surroundings.keep_spawner;
+    request.run_dir = surroundings.run_dir;
+    request.signals = surroundings.signals;
+    request.transport = surroundings.transport;
+    request.roll_call = roll_call;
+    request.resolved_yaml = resolved_yaml(spec);
+    request.environment = as_variables(surroundings.environment);
+    request.fresh = command.fresh;
+    request.retry_failed = command.retry_failed;
+    request.restart_failed = command.restart_failed;
+    request.wait_for_owner = !command.no_wait;
+    request.lease = command.team.lease;
+    request.rejoin = command.team.rejoin;
+    request.start_timeout = command.team.start_timeout;
+    request.wait_for_nodes = command.team.wait_for_nodes;
+    request.keep_going = command.keep_going;
+    request.until = command.until;
+    // The agents wait so long for a head that says nothing, and then leave.
+    const Duration patience = command.team.lease + command.team.rejoin + kTimeToLeave;
+    observer = with_sign_of_life(
+        make_observer(spec, command, surroundings.transport != nullptr), patience
+    );
+    if (surroundings.recovery == Recovery::Off && surroundings.transport->size() > 1) {
+        observer->on_note(NoteLevel::Warning, kNoRecovery);
+    }
+    Result<RunOutcome> outcome = Error{};
+    if (const Status found = find_nodes(command, spec, roll_call, *observer, request); !found) {
+        outcome = found.error();
+    } else {
+        outcome = run_experiment(spec, request, *observer);
+    }
+    // What it has to say comes before whatever is said next.
+    observer.reset();
+    return outcome;
+}
+
 CommandEnd carry_out(const RunCommand& command, const Surroundings& surroundings) {
     std::unique_ptr<Observer> observer;
     std::optional<RollCall> roll_call;
@@ -257,54 +348,23 @@ CommandEnd carry_out(const RunCommand& command, const Surroundings& surroundings
         );
     }
     const auto failed = [&](const Error& error) {
-        observer.reset();
         if (roll_call) {
             roll_call->dismiss();
         }
         return CommandEnd{complain(error), roll_call && roll_call->lost_any()};
     };
-    Result<ExperimentSpec> spec = load_spec(command.spec.path, command.spec.sets);
+    const Result<ExperimentSpec> spec = load_spec(command.spec.path, command.spec.sets);
     if (!spec) {
         return failed(spec.error());
     }
-    RunRequest request;
-    request.spawner = surroundings.spawner;
-    request.run_dir = surroundings.run_dir;
-    request.signals = surroundings.signals;
-    request.transport = surroundings.transport;
-    request.roll_call = roll_call ? &*roll_call : nullptr;
-    request.resolved_yaml = resolved_yaml(*spec);
-    request.environment = as_variables(surroundings.environment);
-    request.fresh = command.fresh;
-    request.retry_failed = command.retry_failed;
-    request.restart_failed = command.restart_failed;
-    request.wait_for_owner = !command.no_wait;
-    request.lease = command.team.lease;
-    request.rejoin = command.team.rejoin;
-    request.start_timeout = command.team.start_timeout;
-    request.wait_for_nodes = command.team.wait_for_nodes;
-    request.keep_going = command.keep_going;
-    request.until = command.until;
-    ProgressOptions progress{.name = spec->name, .objective = spec->objective};
-    const bool plain =
-        command.plain || (surroundings.transport != nullptr && !is_seen_on_terminal());
-    // The agents wait so long for a head that says nothing, and then leave.
-    const Duration patience = command.team.lease + command.team.rejoin + kTimeToLeave;
-    observer =
-        with_sign_of_life(make_observer(STDOUT_FILENO, std::move(progress), plain), patience);
-    if (surroundings.recovery == Recovery::Off && surroundings.transport->size() > 1) {
-        observer->on_note(NoteLevel::Warning, kNoRecovery);
+    if (const Status known = check_function(*spec, surroundings.functions); !known) {
+        return failed(known.error());
     }
-    const Status found = find_nodes(command, *spec, request.roll_call, *observer, request);
-    if (!found) {
-        return failed(found.error());
-    }
-    const Result<RunOutcome> outcome = run_experiment(*spec, request, *observer);
+    const Result<RunOutcome> outcome =
+        run_spec(*spec, command, surroundings, roll_call ? &*roll_call : nullptr, observer);
     if (!outcome) {
         return failed(outcome.error());
     }
-    // What it has to say comes before the closing words.
-    observer.reset();
     print_ending(*outcome, command);
     return {outcome->exit_code, outcome->lost_ranks};
 }

@@ -82,7 +82,7 @@ struct Processes::State {
     void take(KeeperLink& link, FromKeeper frame);
     void forget_if_gone(std::uint32_t id);
     bool reap_spawner(Clock::time_point deadline);
-    void half_close() const;
+    void half_close(bool with_spawner) const;
 };
 
 void Processes::State::open() {
@@ -334,13 +334,13 @@ bool Processes::State::reap_spawner(Clock::time_point deadline) {
     return true;
 }
 
-void Processes::State::half_close() const {
+void Processes::State::half_close(bool with_spawner) const {
     for (const auto& [id, link] : keepers) {
         if (link.fd) {
             ::shutdown(link.fd.get(), SHUT_WR);
         }
     }
-    if (spawner_alive) {
+    if (spawner_alive && with_spawner) {
         ::shutdown(spawner.socket(), SHUT_WR);
     }
 }
@@ -456,18 +456,36 @@ std::string Processes::death_reason() const {
     return who + " is gone";
 }
 
+bool Processes::wait_a_little(std::chrono::steady_clock::time_point until) const {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now());
+    if (left.count() <= 0) {
+        return false;
+    }
+    pollfd poll_fd{.fd = fd(), .events = POLLIN, .revents = 0};
+    ::poll(&poll_fd, 1, static_cast<int>(std::min<std::int64_t>(left.count() + 1, 1000)));
+    return true;
+}
+
+std::optional<Spawner> Processes::give_back(Duration deadline) {
+    const Clock::time_point until = Clock::now() + deadline;
+    state_->half_close(false);
+    while (state_->spawner_alive && !state_->keepers.empty() && wait_a_little(until)) {
+        receive();
+    }
+    if (!state_->spawner_alive || !state_->keepers.empty()) {
+        return std::nullopt;
+    }
+    state_->watch(state_->spawner.socket(), kSpawnerName, 0, EPOLL_CTL_DEL);
+    state_->spawner_alive = false;
+    state_->spawner_reaped = true;
+    return std::move(state_->spawner);
+}
+
 bool Processes::shutdown(Duration deadline) {
     const Clock::time_point until = Clock::now() + deadline;
-    state_->half_close();
+    state_->half_close(true);
     // The spawner leaves last: its end of file is the end of everything.
-    while (state_->spawner_alive || !state_->keepers.empty()) {
-        const auto left =
-            std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now());
-        if (left.count() <= 0) {
-            break;
-        }
-        pollfd poll_fd{.fd = fd(), .events = POLLIN, .revents = 0};
-        ::poll(&poll_fd, 1, static_cast<int>(std::min<std::int64_t>(left.count() + 1, 1000)));
+    while ((state_->spawner_alive || !state_->keepers.empty()) && wait_a_little(until)) {
         receive();
     }
     const bool gone = !state_->spawner_alive && state_->keepers.empty();

@@ -13,8 +13,10 @@
 
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -78,7 +80,14 @@ class Processes {
     /// passed. True when nothing is left. Events not yet received are dropped.
     bool shutdown(Duration deadline);
 
+    /// As shutdown(), but the spawner goes on and is given back for another Processes. Nothing when
+    /// something is left, or the spawner is gone.
+    std::optional<Spawner> give_back(Duration deadline);
+
   private:
+    /// For something to receive; false once it is later than `until`.
+    bool wait_a_little(std::chrono::steady_clock::time_point until) const;
+
     struct State;
     std::unique_ptr<State> state_;
 };

@@ -54,6 +54,10 @@ struct Enlisted {
     Duration heartbeat{0};
     Duration lease{0};
     Duration rejoin{0};
+    /// After this run the rank waits for another word of this kind: the program may run more.
+    bool again = false;
+    /// How long it waits for that.
+    Duration again_patience{0};
     /// Dismissed: no rank was lost, so that all leave together.
     bool orderly = true;
 

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <span>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -20,6 +21,7 @@
 #include <unistd.h>
 
 #include "posix/unique_fd.hpp"
+#include "protocol/messages.hpp"
 #include "runtime/build_id.hpp"
 #include "runtime/experiment_dir.hpp"
 #include "runtime/host.hpp"
@@ -168,6 +170,11 @@ void RollCall::take_broken() {
 }
 
 Result<std::vector<EnrolledRank>> RollCall::gather(const Enrol& own, Duration timeout) {
+    if (again_patience_ && !enrolled_.empty()) {
+        take_broken();
+        enrolled_[kHeadRank] = own;
+        return enrolled_and_present();
+    }
     std::map<std::uint32_t, Enrol> enrolled{{kHeadRank, own}};
     std::optional<Error> problem;
     const auto take = [&](const ReceivedMessage& message) {
@@ -219,15 +226,36 @@ Result<std::vector<EnrolledRank>> RollCall::gather(const Enrol& own, Duration ti
             )
         );
     }
+    enrolled_ = std::move(enrolled);
+    return enrolled_and_present();
+}
+
+std::vector<EnrolledRank> RollCall::enrolled_and_present() const {
     std::vector<EnrolledRank> ranks;
-    for (const auto& [rank, enrol] : enrolled) {
+    for (const auto& [rank, enrol] : enrolled_) {
         if (rank == kHeadRank ||
             std::find(present_.begin(), present_.end(), rank) != present_.end()) {
             ranks.push_back({rank, enrol});
         }
     }
-    enrolled_ = std::move(enrolled);
     return ranks;
+}
+
+void RollCall::end_run(const std::vector<std::uint32_t>& agents) {
+    if (!again_patience_) {
+        dismiss();
+        return;
+    }
+    present_.insert(present_.end(), agents.begin(), agents.end());
+    std::sort(present_.begin(), present_.end());
+}
+
+void RollCall::dismiss_ready(const std::vector<std::uint32_t>& ready) {
+    const std::vector<ToAgent> words{Dismiss{.orderly = !lost_any_}};
+    for (const std::uint32_t rank : ready) {
+        transport_.send(rank, Lane::Control, encode(std::span<const ToAgent>(words)));
+    }
+    wait_until_sent(transport_, ready, kFlushPatience);
 }
 
 Result<std::string> RollCall::make_token(const EnlistOptions& options, std::string& path) {
@@ -247,6 +275,8 @@ Result<std::vector<AgentRank>> RollCall::enlist(const Roles& roles, const Enlist
         return token.error();
     }
     Enlisted word;
+    word.again = again_patience_.has_value();
+    word.again_patience = again_patience_.value_or(Duration{0});
     for (const std::uint32_t rank : roles.idle) {
         word.role = RankRole::Idle;
         if (rank != kHeadRank) {
@@ -290,8 +320,9 @@ RollCall::hear_who_is_ready(const std::vector<AgentRank>& agents, const EnlistOp
         for (const ReceivedMessage& message : messages) {
             if (Result<AgentReady> seen = decode_agent_ready(message.bytes); seen.ok()) {
                 heard[message.from] = std::move(*seen);
-            } else {
-                // An agent that is ready does not wait for the others.
+            } else if (heard.count(message.from) != 0) {
+                // An agent that is ready does not wait for the others. What it said before was
+                // for the head of an earlier run.
                 early_.push_back(message);
             }
         }
@@ -325,6 +356,15 @@ RollCall::hear_who_is_ready(const std::vector<AgentRank>& agents, const EnlistOp
         }
     }
     if (!problem.empty()) {
+        if (again_patience_) {
+            std::vector<std::uint32_t> began;
+            for (const auto& [rank, word] : heard) {
+                if (word.problem.empty()) {
+                    began.push_back(rank);
+                }
+            }
+            dismiss_ready(began);
+        }
         return Error{ErrorCode::InvalidInput, problem};
     }
     // Their run sends the agents away; those without a node are still ours.

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,8 +57,8 @@ class RollCall {
     /// say (naming its node); System, when the token can't be written.
     Result<std::vector<AgentRank>> enlist(const Roles& roles, const EnlistOptions& options);
 
-    /// The agents that enlist() has returned, without rank 0's own, for who goes on after a head that
-    /// died.
+    /// The agents that enlist() has returned, without rank 0's own, for who goes on after a head
+    /// that died.
     TeamFile team(const std::vector<AgentRank>& agents, Duration lease) const;
 
     /// Some rank was lost: nobody may wait for the others.
@@ -68,7 +69,18 @@ class RollCall {
     /// Sends away those who are present and did not become agents.
     void dismiss();
 
+    /// From now on runs follow each other: gather() asks the ranks once and later gives those that
+    /// are left, who are told to wait for their next role for `patience` after each run.
+    void keep_on(Duration patience) { again_patience_ = patience; }
+    /// `agents` were dismissed by their run. They are present again when more runs may follow;
+    /// else those who were no agents are sent away.
+    void end_run(const std::vector<std::uint32_t>& agents);
+    /// As in the constructor.
+    void set_stop_fd(int fd) { stop_fd_ = fd; }
+
   private:
+    std::vector<EnrolledRank> enrolled_and_present() const;
+    void dismiss_ready(const std::vector<std::uint32_t>& ready);
     void lose(std::uint32_t rank, const std::string& why);
     void take_broken();
     Result<std::string> make_token(const EnlistOptions& options, std::string& path);
@@ -85,6 +97,8 @@ class RollCall {
     std::string token_path_;
     std::vector<ReceivedMessage> early_;
     bool lost_any_ = false;
+    /// Nothing: one run is all.
+    std::optional<Duration> again_patience_;
 };
 
 /// Any other rank's part: enrols, and waits for its role.

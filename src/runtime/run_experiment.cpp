@@ -369,7 +369,7 @@ class Run {
             // All were dismissed, or lost for a whole lease.
             remove_team(directory_.path);
         }
-        if (!processes.shutdown(kShutdownPatience)) {
+        if (!end_processes(processes)) {
             observer_.on_note(
                 NoteLevel::Error,
                 "some processes of trials could not be ended: they may hang in the kernel"
@@ -390,6 +390,18 @@ class Run {
             return shown.error();
         }
         return outcome_of(head, *end);
+    }
+
+    /// False when something is left of them.
+    bool end_processes(Processes& processes) const {
+        if (!request_.keep_spawner) {
+            return processes.shutdown(kShutdownPatience);
+        }
+        std::optional<Spawner> spawner = processes.give_back(kShutdownPatience);
+        if (spawner) {
+            *request_.spawner = *std::move(spawner);
+        }
+        return spawner.has_value();
     }
 
     Result<RunOutcome> outcome_of(const Head& head, const LoopEnd& end) {

@@ -52,8 +52,11 @@ class Observer {
 
 /// How to run, besides what the spec says.
 struct RunRequest {
-    /// Started before anything else. The run takes it: it is empty afterwards.
+    /// Started before anything else. The run takes it: it is empty afterwards, but for
+    /// `keep_spawner`.
     Spawner* spawner = nullptr;
+    /// What is left of it is given back for another run.
+    bool keep_spawner = false;
     /// Made before the spawner, which removes it should this process be killed. Nothing: made here.
     const RunDir* run_dir = nullptr;
     /// Opened before anything else. Nothing: opened here.

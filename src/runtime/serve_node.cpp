@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -49,18 +50,20 @@ class ServeLoop : private HeadLine {
         Agent& agent,
         Processes& processes,
         ReportServer& reports,
-        LostHead lost_head
+        LostHead lost_head,
+        std::uint32_t& incarnation
     )
         : transport_(transport),
           signals_(signals),
           lost_head_(std::move(lost_head)),
           post_(transport),
           node_(agent, processes, reports, *this),
-          clock_(TimePoint{}, monotonic_now()) {}
+          clock_(TimePoint{}, monotonic_now()),
+          incarnation_(incarnation) {}
 
     ServeEnd run(const NodeInventory& inventory) {
         lost_head_.heard(world_now().boot);
-        node_.tell(NodeProbed{inventory, 1}, clock_.now());
+        node_.tell(NodeProbed{inventory, incarnation_}, clock_.now());
         while (!node_.has_left()) {
             turn();
         }
@@ -78,6 +81,7 @@ class ServeLoop : private HeadLine {
     void begin_anew(std::uint32_t incarnation) override {
         post_.forget(kHeadRank);
         transport_.begin_anew(kHeadRank, incarnation);
+        incarnation_ = incarnation;
     }
 
     void turn() {
@@ -137,36 +141,41 @@ class ServeLoop : private HeadLine {
     NodeSide node_;
     ExperimentClock clock_;
     std::vector<pollfd> fds_;
+    std::uint32_t& incarnation_;
     bool orderly_ = false;
     bool dismissed_ = false;
     bool head_is_gone_ = false;
 };
 
-/// Waits until rank 0 sends it away, or is gone.
-ServeEnd stay_idle(Transport& transport) {
-    ServeEnd end;
+/// Waits for rank 0's next word. A rank without work waits for ever: whether rank 0 is gone is seen
+/// by its connection, or by the end of the job.
+Enlisted next_word(Transport& transport, std::optional<Duration> patience) {
+    // What stands when rank 0 is gone.
+    Enlisted word{.role = RankRole::Dismissed, .orderly = false};
     bool over = false;
-    while (!over) {
-        wait_for(transport, 1h, -1, [&](const std::vector<ReceivedMessage>& messages) {
-            for (const ReceivedMessage& message : messages) {
-                const Result<Enlisted> word = decode_enlisted(message.bytes);
+    const auto hear = [&](const std::vector<ReceivedMessage>& messages) {
+        for (const ReceivedMessage& message : messages) {
+            if (Result<Enlisted> said = decode_enlisted(message.bytes); said.ok()) {
+                word = std::move(*said);
                 over = true;
-                end.orderly = word.ok() && word->orderly;
             }
-            over = over || !transport.take_broken().empty();
-            return over;
-        });
+        }
+        over = over || !transport.take_broken().empty();
+        return over;
+    };
+    while (!over && !wait_for(transport, patience.value_or(1h), -1, hear) && !patience) {
     }
-    return end;
+    return word;
 }
 
-/// Has told rank 0 why it can't serve, and waits to be sent away.
+/// Has told rank 0 why it can't serve: as after a run.
 ServeEnd give_up(Transport& transport, const Error& problem) {
     tell_ready(transport, {problem.message});
-    return stay_idle(transport);
+    return {.orderly = true, .dismissed = true};
 }
 
-Result<ServeEnd> serve_as_agent(const ServeRequest& request, const Enlisted& enlisted) {
+Result<ServeEnd>
+serve_as_agent(const ServeRequest& request, const Enlisted& enlisted, std::uint32_t& incarnation) {
     if (const Status found = find_token(enlisted); !found.ok()) {
         return give_up(*request.transport, found.error());
     }
@@ -189,9 +198,24 @@ Result<ServeEnd> serve_as_agent(const ServeRequest& request, const Enlisted& enl
         .rejoin = enlisted.rejoin});
     LostHead lost_head(current_environment(), enlisted.lease, request.transport->rank());
     ServeLoop loop(
-        *request.transport, *request.signals, agent, processes, *reports, std::move(lost_head)
+        *request.transport,
+        *request.signals,
+        agent,
+        processes,
+        *reports,
+        std::move(lost_head),
+        incarnation
     );
     const ServeEnd end = loop.run(enlisted.inventory);
+    if (enlisted.again && end.dismissed) {
+        if (std::optional<Spawner> spawner = processes.give_back(kShutdownPatience)) {
+            *request.spawner = *std::move(spawner);
+            return end;
+        }
+        return Error{
+            ErrorCode::System,
+            "some processes of trials could not be ended: this rank serves no further run"};
+    }
     if (processes.shutdown(kShutdownPatience) && !end.dismissed) {
         // The head may be gone: whoever goes on with the experiment need not wait for this node.
         sign_off(enlisted.token_path, request.transport->rank());
@@ -207,15 +231,25 @@ Result<ServeEnd> serve_node(const ServeRequest& request) {
     if (!enlisted.ok()) {
         return enlisted.error();
     }
-    switch (enlisted->role) {
-        case RankRole::Dismissed:
-            return ServeEnd{enlisted->orderly};
-        case RankRole::Idle:
-            return stay_idle(transport);
-        case RankRole::Agent:
-            break;
+    Enlisted word = *enlisted;
+    // That of the agent's next Hello: it rises over all runs.
+    std::uint32_t incarnation = 1;
+    while (word.role != RankRole::Dismissed) {
+        std::optional<Duration> patience;
+        if (word.role == RankRole::Agent) {
+            const Result<ServeEnd> end = serve_as_agent(request, word, incarnation);
+            if (!end.ok()) {
+                return end.error();
+            }
+            const bool may_serve_again = request.spawner->socket() >= 0;
+            if (!may_serve_again) {
+                return *end;
+            }
+            patience = word.again ? std::optional(word.again_patience) : std::nullopt;
+        }
+        word = next_word(transport, patience);
     }
-    return serve_as_agent(request, *enlisted);
+    return ServeEnd{word.orderly};
 }
 
 }  // namespace muster

@@ -17,7 +17,7 @@ class SignalSource;
 
 struct ServeRequest {
     Transport* transport = nullptr;
-    /// Started before anything else. It is empty afterwards.
+    /// Started before anything else. It is empty once this rank serves no further run.
     Spawner* spawner = nullptr;
     /// Made before the spawner.
     const RunDir* run_dir = nullptr;

@@ -116,7 +116,7 @@ void Team::leave() {
     has_left_ = true;
     post_.flush();
     wait_until_sent(transport_, reached_, kFlushPatience);
-    roll_call_.dismiss();
+    roll_call_.end_run(reached_);
 }
 
 }  // namespace muster

@@ -107,6 +107,12 @@ struct MpiWorld::State {
 
 MpiWorld::MpiWorld(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
+bool MpiWorld::is_initialized() {
+    int flag = 0;
+    MPI_Initialized(&flag);
+    return flag != 0;
+}
+
 Result<std::unique_ptr<MpiWorld>> MpiWorld::join(const JoinOptions& options) {
     set_unless_set("OMPI_MCA_pml", "ob1");
     set_unless_set("OMPI_MCA_btl", "self,tcp");

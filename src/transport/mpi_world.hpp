@@ -36,6 +36,9 @@ class MpiWorld {
     /// Errors: System, when MPI does not start.
     static Result<std::unique_ptr<MpiWorld>> join(const JoinOptions& options = {});
 
+    /// Whether somebody has called MPI_Init in this process.
+    static bool is_initialized();
+
     /// Leaves by finalize() unless that was done.
     ~MpiWorld();
     MpiWorld(const MpiWorld&) = delete;

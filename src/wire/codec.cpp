@@ -452,7 +452,7 @@ void field(Coder& coder, Enlisted& enlisted) {
         enlisted.lease,
         enlisted.rejoin
     );
-    fields(coder, enlisted.orderly);
+    fields(coder, enlisted.again, enlisted.again_patience, enlisted.orderly);
 }
 
 template <class Coder>
