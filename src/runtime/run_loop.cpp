@@ -99,8 +99,7 @@ Result<LoopEnd> RunLoop::run(const NodeInventory& node) {
         }
         if (has_given_up()) {
             return Error{
-                ErrorCode::System,
-                "the end of the run is not on disk: " + storage_problem_};
+                ErrorCode::System, "the end of the run is not on disk: " + storage_problem_};
         }
     }
     if (!storage_problem_.empty() && parts_.signs.problem().empty()) {
