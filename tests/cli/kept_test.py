@@ -54,6 +54,38 @@ class KeptTest(CliCase):
         self.assertEqual((after[95]["attempts"], after[95]["last"]), (2, {"step": 3.0, "y": 95.5}))
         self.assertEqual([trial["last"]["y"] for trial in after[96:]], [96.5, 97.5, 98.5, 99.5])
 
+    def test_checkpoints_in_a_journal_of_format_1(self):
+        kept = self.dir / "results/kept_checkpoints"
+        shutil.copytree(DATA / "journal-v1-checkpoints", kept)
+        shutil.copy(DATA / "journal-v1-checkpoints/sweep.yaml", self.dir)
+
+        before = self.results("kept_checkpoints")
+        done = ["Completed"] * 2 + ["Failed", "Completed", "Pending"] + ["Completed"] * 2
+        self.assertEqual([trial["state"] for trial in before], done)
+        self.assertEqual([trial["attempts"] for trial in before], [1, 2, 2, 2, 2, 1, 1])
+        self.assertEqual([trial["last"]["step"] for trial in before], [6, 6, 5, 6, 6, 6, 6])
+        self.assertEqual(before[2]["reason"], "exit code 4: broken for ever")
+
+        # Trial 4 finds its checkpoint of step 6, and has nothing left to do.
+        (self.dir / "go").touch()
+        run = self.muster("run", "sweep.yaml", "--node-resources", "cpu=2", "--plain")
+        self.assertEqual(run.returncode, 1, run.stdout + run.stderr)
+        self.assertNotIn("journal:", run.stdout + run.stderr)
+        after = self.results("kept_checkpoints")
+        self.assertEqual(after[:4] + after[5:], before[:4] + before[5:])
+        self.assertEqual((after[4]["state"], after[4]["attempts"]), ("Completed", 3))
+        self.assertEqual(after[4]["last"], before[4]["last"])
+
+        # Trial 2 goes on from step 5, and fails in step 6.
+        run = self.muster(
+            "run", "sweep.yaml", "--retry", "failed", "--node-resources", "cpu=2", "--plain"
+        )
+        self.assertEqual(run.returncode, 1, run.stdout + run.stderr)
+        failed = self.results("kept_checkpoints")[2]
+        self.assertEqual((failed["attempts"], failed["last"]), (3, {"step": 6.0, "y": 2.6}))
+        checkpoints = sorted(path.name for path in (kept / "00002/checkpoints").iterdir())
+        self.assertEqual(checkpoints, ["checkpoint_000005", "checkpoint_000006"])
+
 
 if __name__ == "__main__":
     main()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the sample experiment that kept_test.py restores: see README.md beside it.
+"""Makes the sample experiments that kept_test.py restores: see README.md beside it.
 
-usage: make_journal.py MUSTER DIRECTORY
+usage: make_journal.py MUSTER DIRECTORY, whose name says which: journal-v1, journal-v1-checkpoints
 """
 
 import json
@@ -46,6 +46,36 @@ SPEC = {
     "failures": {"max_failures": 5},
 }
 
+# Trial a counts to 6 and saves each step, and stops for a while where a file is missing.
+SAVING = """
+step=0
+if [ -n "$MUSTER_CHECKPOINT" ]; then step=$(cat "$MUSTER_CHECKPOINT/step"); fi
+while [ $step -lt 6 ]; do
+    step=$((step + 1))
+    muster report y={a}.$step step=$step
+    mkdir -p "$MUSTER_CHECKPOINT_DIR/new" && echo $step > "$MUSTER_CHECKPOINT_DIR/new/step"
+    muster checkpoint "$MUSTER_CHECKPOINT_DIR/new" || exit 9
+    if [ {a} = 1 ] && [ $step -ge 3 ] && [ ! -e repaired ]; then echo broken >&2; exit 3; fi
+    if [ {a} = 2 ] && [ $step -ge 4 ]; then echo broken for ever >&2; exit 4; fi
+    if [ {a} -ge 3 ] && [ $step -ge 5 ] && [ ! -e go-{a} ] && [ ! -e go ]; then exec sleep 600; fi
+done
+"""
+SAVING_SPEC = {
+    "name": "kept_checkpoints",
+    "metric": "y",
+    "mode": "max",
+    "seed": 12,
+    "max_concurrent_trials": 2,
+    "space": {"a": {"grid": list(range(7))}},
+    "trial": {
+        "shell": SAVING.replace("{M", "{{M"),
+        "output": "discard",
+        "grace": "1s",
+    },
+    "checkpoints": {"keep": 2},
+    "end": {"warning": "1s"},
+}
+
 
 def wait(condition, what):
     end = time.monotonic() + 60
@@ -55,53 +85,100 @@ def wait(condition, what):
         time.sleep(0.05)
 
 
-def main(muster, target):
-    work = pathlib.Path(tempfile.mkdtemp(prefix="muster-kept-"))
-    (work / "tries").mkdir()
-    spec = work / "sweep.yaml"
-    spec.write_text(json.dumps(SPEC, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    experiment = work / "results/kept"
-    line = [muster, "run", "sweep.yaml", "--node-resources", "cpu=2", "--plain"]
+class Experiment:
+    """Runs of one spec in a directory of their own."""
 
-    def begin():
-        return subprocess.Popen(line, cwd=work, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    def __init__(self, muster, spec):
+        self.muster = muster
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="muster-kept-"))
+        self.kept = self.dir / "results" / spec["name"]
+        text = json.dumps(spec, indent=1, ensure_ascii=False)
+        (self.dir / "sweep.yaml").write_text(text + "\n", encoding="utf-8")
 
-    def running():
+    def begin(self, *options):
+        line = [self.muster, "run", "sweep.yaml", "--node-resources", "cpu=2", "--plain", *options]
+        nowhere = subprocess.DEVNULL
+        return subprocess.Popen(line, cwd=self.dir, stdout=nowhere, stderr=nowhere)
+
+    def running(self, step=1):
+        """Trials that run now and came to this step."""
         try:
-            live = json.loads((experiment / "live.json").read_text())
+            live = json.loads((self.kept / "live.json").read_text())
         except (OSError, ValueError):
             return []
-        return sorted(int(trial["trial"]) for trial in live["running"] if trial.get("metrics"))
+        return sorted(
+            int(trial["trial"])
+            for trial in live["running"]
+            if trial.get("metrics") and trial["step"] >= step
+        )
 
-    run = begin()
-    wait(lambda: running() == [92, 93], "the first trials that stay")
+    def counts(self):
+        return json.loads((self.kept / "live.json").read_text())["counts"]
+
+    def keep(self, target):
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(self.kept, target)
+        shutil.copy(self.dir / "sweep.yaml", target)
+        for name in ("owner", "live.json"):
+            (target / name).unlink(missing_ok=True)
+        # Readable by whoever checks the repository out.
+        for path in target.rglob("*"):
+            os.chmod(path, 0o755 if path.is_dir() else 0o644)
+        shutil.rmtree(self.dir)
+
+
+def make_failures(muster, target):
+    experiment = Experiment(muster, SPEC)
+    (experiment.dir / "tries").mkdir()
+    run = experiment.begin()
+    wait(lambda: experiment.running() == [92, 93], "the first trials that stay")
     run.send_signal(signal.SIGINT)
     run.wait()
 
-    (work / "go-92").touch()
-    run = begin()
-    wait(lambda: running() == [93, 94], "the next trials that stay")
+    (experiment.dir / "go-92").touch()
+    run = experiment.begin()
+    wait(lambda: experiment.running() == [93, 94], "the next trials that stay")
     run.send_signal(signal.SIGINT)
     run.wait()
 
     # The first segment is condensed now that the second has an end.
-    (work / "go-93").touch()
-    run = begin()
-    wait(lambda: running() == [94, 95], "the last trials that stay")
-    first = experiment / "journal/state-000001.log"
+    (experiment.dir / "go-93").touch()
+    run = experiment.begin()
+    wait(lambda: experiment.running() == [94, 95], "the last trials that stay")
+    first = experiment.kept / "journal/state-000001.log"
     wait(lambda: b'"lines":' in first.read_bytes().split(b"\n", 1)[0], "a condensed segment")
     run.send_signal(signal.SIGKILL)
     run.wait()
+    experiment.keep(target)
 
-    shutil.rmtree(target, ignore_errors=True)
-    shutil.copytree(experiment, target)
-    shutil.copy(spec, target)
-    for name in ("owner", "live.json"):
-        (target / name).unlink(missing_ok=True)
-    # Readable by whoever checks the repository out.
-    for path in target.rglob("*"):
-        os.chmod(path, 0o755 if path.is_dir() else 0o644)
-    shutil.rmtree(work)
+
+def make_checkpoints(muster, target):
+    experiment = Experiment(muster, SAVING_SPEC)
+    # Trials 1 and 2 fail; 3 and 4 are told that the time is up, and pause.
+    run = experiment.begin()
+    wait(lambda: experiment.running(step=5) == [3, 4], "the first trials that stay")
+    run.send_signal(signal.SIGTERM)
+    if run.wait() != 75:
+        sys.exit(f"make_journal.py: the run ended with {run.returncode}")
+
+    # Trial 1 is repaired, 2 fails again, 4 runs when all is killed.
+    for name in ("repaired", "go-3", "go-5", "go-6"):
+        (experiment.dir / name).touch()
+    run = experiment.begin("--retry", "failed")
+    wait(
+        lambda: experiment.counts() == {"running": 1, "completed": 5, "failed": 1},
+        "all trials but one",
+    )
+    run.send_signal(signal.SIGKILL)
+    run.wait()
+    experiment.keep(target)
+
+
+MAKERS = {"journal-v1": make_failures, "journal-v1-checkpoints": make_checkpoints}
+
+
+def main(muster, target):
+    MAKERS[target.name](muster, target)
 
 
 if __name__ == "__main__":
