@@ -159,7 +159,7 @@ check_headers() {
 lint_files() {
     local base
     if $lint_all; then
-        files 'src/*.cpp' 'apps/*.cpp' 'bench/*.cpp' 'tests/*.cpp'
+        files 'src/*.cpp' 'apps/*.cpp' 'bench/*.cpp' 'examples/*.cpp' 'tests/*.cpp'
         return
     fi
     base=$(git merge-base HEAD origin/main 2>/dev/null || true)

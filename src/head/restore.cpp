@@ -4,6 +4,7 @@
 // Reconcile that follows does what the restored state still needs.
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -173,83 +174,83 @@ Status restore_reopened(HeadState& head, const TrialReopened& reopened) {
     return Ok{};
 }
 
+Status restore_run_started(HeadState& head, const RunStarted& started) {
+    if (started.epoch <= head.epoch) {
+        return contradiction(fmt::format("run {} began after run {}", started.epoch, head.epoch));
+    }
+    head.epoch = started.epoch;
+    head.ended_before.reset();
+    return Ok{};
+}
+
+void restore_result(HeadState& head, const ResultReported& reported) {
+    const TrialProgress& progress = head.trials.progress(reported.trial);
+    if (!reported.overrun && reported.attempt.epoch >= progress.first_epoch) {
+        head.record.has_worked();
+        head.trials.record(reported.trial, reported.attempt, reported.result);
+    }
+}
+
+void restore_restarted(HeadState& head, const TrialRestarted& restarted) {
+    head.trials.restart(restarted.trial, restarted.epoch);
+    head.checkpoints.set_open(restarted.trial);
+}
+
+/// A fact about a trial that was created before.
+Status restore_known(HeadState& head, const Fact& fact, TimePoint at) {
+    return std::visit(
+        Overloaded{
+            [&](const AttemptStarted& started) -> Status {
+                restore_start(head, started.trial, started.attempt, 1);
+                return Ok{};
+            },
+            [&](const ResultReported& reported) -> Status {
+                restore_result(head, reported);
+                return Ok{};
+            },
+            [&](const AttemptEnded& ended) { return restore_attempt_ended(head, ended); },
+            [&](const TrialEnded& ended) { return restore_trial_ended(head, ended, at); },
+            [&](const TrialReopened& reopened) { return restore_reopened(head, reopened); },
+            [&](const CheckpointKept& kept) -> Status {
+                restore_kept(head, kept);
+                return Ok{};
+            },
+            [&](const CheckpointDropped& dropped) -> Status {
+                restore_dropped(head, dropped);
+                return Ok{};
+            },
+            [&](const TrialRestarted& restarted) -> Status {
+                restore_restarted(head, restarted);
+                return Ok{};
+            },
+            [&](const TrialPaused& paused) { return restore_paused(head, paused); },
+            [](const auto&) -> Status { return Ok{}; }},
+        fact
+    );
+}
+
 }  // namespace
 
 Status Head::restore(const Fact& fact, TimePoint at) {
     HeadState& head = *state_;
     check(head.phase == RunPhase::Restoring, "facts are restored before the run begins");
-    const auto for_known = [&](TrialId id, const auto& then) -> Status {
-        return head.trials.find(id) == nullptr ? unknown_trial(id) : then();
-    };
     return std::visit(
         Overloaded{
-            [&](const RunStarted& started) -> Status {
-                if (started.epoch <= head.epoch) {
-                    return contradiction(
-                        fmt::format("run {} began after run {}", started.epoch, head.epoch)
-                    );
-                }
-                head.epoch = started.epoch;
-                head.ended_before.reset();
-                return Ok{};
-            },
-            [](const NodeJoined&) { return Status(Ok{}); },
-            [&](const TrialCreated& created) { return restore_created(head, created); },
-            [&](const AttemptStarted& started) {
-                head.epoch = std::max(head.epoch, started.attempt.epoch);
-                return for_known(started.trial, [&]() -> Status {
-                    restore_start(head, started.trial, started.attempt, 1);
-                    return Ok{};
-                });
-            },
-            [&](const ResultReported& reported) {
-                return for_known(reported.trial, [&]() -> Status {
-                    const TrialProgress& progress = head.trials.progress(reported.trial);
-                    if (!reported.overrun && reported.attempt.epoch >= progress.first_epoch) {
-                        head.record.has_worked();
-                        head.trials.record(reported.trial, reported.attempt, reported.result);
-                    }
-                    return Ok{};
-                });
-            },
-            [&](const AttemptEnded& ended) {
-                return for_known(ended.trial, [&] { return restore_attempt_ended(head, ended); });
-            },
-            [&](const TrialEnded& ended) {
-                return for_known(ended.trial, [&] { return restore_trial_ended(head, ended, at); });
-            },
+            [&](const RunStarted& started) { return restore_run_started(head, started); },
             [&](const RunEnded& ended) -> Status {
                 head.ended_before = ended.end;
                 return Ok{};
             },
-            [&](const TrialReopened& reopened) {
-                return for_known(reopened.trial, [&]() -> Status {
-                    return restore_reopened(head, reopened);
-                });
-            },
-            [&](const CheckpointKept& kept) {
-                return for_known(kept.trial, [&]() -> Status {
-                    restore_kept(head, kept);
-                    return Ok{};
-                });
-            },
-            [&](const CheckpointDropped& dropped) {
-                return for_known(dropped.trial, [&]() -> Status {
-                    restore_dropped(head, dropped);
-                    return Ok{};
-                });
-            },
-            [&](const TrialRestarted& restarted) {
-                return for_known(restarted.trial, [&]() -> Status {
-                    head.trials.restart(restarted.trial, restarted.epoch);
-                    head.checkpoints.set_open(restarted.trial);
-                    return Ok{};
-                });
-            },
-            [&](const TrialPaused& paused) {
-                return for_known(paused.trial, [&] { return restore_paused(head, paused); });
-            },
-            [&](const TrialCondensed& condensed) { return restore_condensed(head, condensed); }},
+            [](const NodeJoined&) -> Status { return Ok{}; },
+            [&](const TrialCreated& created) { return restore_created(head, created); },
+            [&](const TrialCondensed& condensed) { return restore_condensed(head, condensed); },
+            [&](const auto& of_trial) -> Status {
+                if constexpr (std::is_same_v<decltype(of_trial), const AttemptStarted&>) {
+                    head.epoch = std::max(head.epoch, of_trial.attempt.epoch);
+                }
+                return head.trials.find(of_trial.trial) == nullptr ? unknown_trial(of_trial.trial)
+                                                                   : restore_known(head, fact, at);
+            }},
         fact
     );
 }

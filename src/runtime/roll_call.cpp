@@ -306,15 +306,15 @@ Result<std::vector<AgentRank>> RollCall::enlist(const Roles& roles, const Enlist
     return ready;
 }
 
+bool RollCall::is_lost(std::uint32_t rank) const {
+    return rank != kHeadRank && std::find(present_.begin(), present_.end(), rank) == present_.end();
+}
+
 Result<std::vector<AgentRank>>
 RollCall::hear_who_is_ready(const std::vector<AgentRank>& agents, const EnlistOptions& options) {
     std::map<std::uint32_t, AgentReady> heard;
     const auto is_ready = [&](const AgentRank& agent) {
         return agent.rank == kHeadRank || heard.count(agent.rank) != 0;
-    };
-    const auto is_lost = [&](const AgentRank& agent) {
-        return agent.rank != kHeadRank &&
-               std::find(present_.begin(), present_.end(), agent.rank) == present_.end();
     };
     const auto done = [&](const std::vector<ReceivedMessage>& messages) {
         for (const ReceivedMessage& message : messages) {
@@ -328,14 +328,22 @@ RollCall::hear_who_is_ready(const std::vector<AgentRank>& agents, const EnlistOp
         }
         take_broken();
         return std::all_of(agents.begin(), agents.end(), [&](const AgentRank& agent) {
-            return is_ready(agent) || is_lost(agent);
+            return is_ready(agent) || is_lost(agent.rank);
         });
     };
     wait_for(transport_, options.timeout, stop_fd_, done);
+    return settle_ready(agents, heard);
+}
+
+Result<std::vector<AgentRank>> RollCall::settle_ready(
+    const std::vector<AgentRank>& agents,
+    const std::map<std::uint32_t, AgentReady>& heard
+) {
     std::string problem;
     std::vector<AgentRank> ready;
     for (const AgentRank& agent : agents) {
-        if (!is_ready(agent)) {
+        const auto word = heard.find(agent.rank);
+        if (agent.rank != kHeadRank && word == heard.end()) {
             lose(
                 agent.rank,
                 fmt::format(
@@ -344,24 +352,22 @@ RollCall::hear_who_is_ready(const std::vector<AgentRank>& agents, const EnlistOp
                     agent.rank
                 )
             );
-        } else if (agent.rank != kHeadRank && !heard[agent.rank].problem.empty()) {
+        } else if (word != heard.end() && !word->second.problem.empty()) {
             problem += fmt::format(
                 "{}node {} {}",
                 problem.empty() ? "" : "; ",
                 agent.inventory.name,
-                heard[agent.rank].problem
+                word->second.problem
             );
-        } else if (!is_lost(agent)) {
+        } else if (!is_lost(agent.rank)) {
             ready.push_back(agent);
         }
     }
     if (!problem.empty()) {
         if (again_patience_) {
             std::vector<std::uint32_t> began;
-            for (const auto& [rank, word] : heard) {
-                if (word.problem.empty()) {
-                    began.push_back(rank);
-                }
+            for (const auto& [rank, said] : heard) {
+                began.insert(began.end(), said.problem.empty() ? 1 : 0, rank);
             }
             dismiss_ready(began);
         }

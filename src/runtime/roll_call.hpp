@@ -86,6 +86,11 @@ class RollCall {
     Result<std::string> make_token(const EnlistOptions& options, std::string& path);
     Result<std::vector<AgentRank>>
     hear_who_is_ready(const std::vector<AgentRank>& agents, const EnlistOptions& options);
+    Result<std::vector<AgentRank>> settle_ready(
+        const std::vector<AgentRank>& agents,
+        const std::map<std::uint32_t, AgentReady>& heard
+    );
+    bool is_lost(std::uint32_t rank) const;
 
     Transport& transport_;
     std::function<void(const std::string&)> say_;

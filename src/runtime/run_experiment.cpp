@@ -375,21 +375,19 @@ class Run {
                 "some processes of trials could not be ended: they may hang in the kernel"
             );
         }
-        const bool ended_by_itself = end.ok() && (end->leave.end == RunEnd::Finished ||
-                                                  end->leave.end == RunEnd::TimeBudget);
-        const Status closed =
-            journal->close(ended_by_itself ? kClosePatience : kClosePatienceWhenAsked);
-        const Status shown = signs->close(kClosePatienceWhenAsked);
+        const Status kept = close_files(end, *journal, *signs);
         if (!end.ok()) {
             return end.error();
         }
-        if (!closed.ok()) {
-            return closed.error();
-        }
-        if (!shown.ok()) {
-            return shown.error();
-        }
-        return outcome_of(head, *end);
+        return kept.ok() ? outcome_of(head, *end) : kept.error();
+    }
+
+    static Status close_files(const Result<LoopEnd>& end, JournalWriter& journal, RunSigns& signs) {
+        const bool ended_by_itself = end.ok() && (end->leave.end == RunEnd::Finished ||
+                                                  end->leave.end == RunEnd::TimeBudget);
+        Status closed = journal.close(ended_by_itself ? kClosePatience : kClosePatienceWhenAsked);
+        Status shown = signs.close(kClosePatienceWhenAsked);
+        return closed.ok() ? shown : closed;
     }
 
     /// False when something is left of them.
@@ -398,10 +396,11 @@ class Run {
             return processes.shutdown(kShutdownPatience);
         }
         std::optional<Spawner> spawner = processes.give_back(kShutdownPatience);
-        if (spawner) {
-            *request_.spawner = *std::move(spawner);
+        if (!spawner) {
+            return false;
         }
-        return spawner.has_value();
+        *request_.spawner = *std::move(spawner);
+        return true;
     }
 
     Result<RunOutcome> outcome_of(const Head& head, const LoopEnd& end) {
