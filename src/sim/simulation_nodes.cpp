@@ -18,6 +18,16 @@ using std::chrono::milliseconds;
 /// What an agent and the kernel may take, once a node goes on that stood still for too long.
 constexpr Duration kKillTakes = milliseconds{1500};
 
+/// Whether something else of the same trial runs there.
+bool has_twin(const NodeSide& which, const MemberKey& key) {
+    const auto& members = which.node.members();
+    auto of_trial = members.lower_bound(MemberKey{key.trial, {}, {}});
+    while (of_trial != members.end() && of_trial->first == key) {
+        ++of_trial;
+    }
+    return of_trial != members.end() && of_trial->first.trial == key.trial;
+}
+
 }  // namespace
 
 void Simulation::State::on(FrameToAgent& event) {
@@ -149,21 +159,16 @@ void Simulation::State::check_fence(const NodeSide& which) {
     }
     for (const auto& [key, member] : which.node.members()) {
         for (const NodeSide& other : places) {
-            const auto& members = other.node.members();
-            for (auto twin = members.lower_bound(MemberKey{key.trial, {}, {}});
-                 twin != members.end() && twin->first.trial == key.trial;
-                 ++twin) {
-                if (twin->first != key && !goes_on_just_now(other)) {
-                    watch.violate(
-                        "A trial runs in one place at a time.",
-                        fmt::format(
-                            "trial {} runs on nodes {} and {}",
-                            to_string(key.trial),
-                            id_of(which).value,
-                            id_of(other).value
-                        )
-                    );
-                }
+            if (!goes_on_just_now(other) && has_twin(other, key)) {
+                watch.violate(
+                    "A trial runs in one place at a time.",
+                    fmt::format(
+                        "trial {} runs on nodes {} and {}",
+                        to_string(key.trial),
+                        id_of(which).value,
+                        id_of(other).value
+                    )
+                );
             }
         }
     }
