@@ -7,9 +7,13 @@ import time
 
 from hosts_case import HOSTS, MUSTER, HostsCase, main, wait_until
 
-# Each trial writes where it ran: how often it came to its end is seen from that.
+# Each trial writes where it ran: how often it came to its end is seen from that. All but the first
+# wait until the test has done to the run what it does.
+SHELL = """
+[ $MUSTER_TRIAL_ID -lt 12 ] || until [ -e WORK/go ]; do sleep 0.05; done
+sleep 0.4; echo $(hostname) >> $MUSTER_TRIAL_DIR/ran
+"""
 SPEC = {
-    "trial": {"shell": "sleep 0.4; echo $(hostname) >> $MUSTER_TRIAL_DIR/ran"},
     "space": {"x": {"uniform": [0, 1]}},
     "resources": {"cpu": 1},
 }
@@ -17,7 +21,11 @@ SPEC = {
 
 class HostsTest(HostsCase):
     def spec(self, trials, **changes):
-        return self.write_spec(dict(SPEC, num_samples=trials, **changes))
+        trial = {"shell": SHELL.replace("WORK", str(self.work))}
+        return self.write_spec(dict(SPEC, trial=trial, num_samples=trials, **changes))
+
+    def go_on(self):
+        (self.work / "go").touch()
 
     def start_run(self, trials, *options, **launch):
         spec = self.spec(trials)
@@ -38,6 +46,7 @@ class HostsTest(HostsCase):
         return counts
 
     def test_trials_run_on_all_hosts(self):
+        self.go_on()
         said = self.finish(self.start_run(18))
 
         trials = self.assert_each_completed_once(18)
@@ -49,6 +58,7 @@ class HostsTest(HostsCase):
         run = self.start_run(24)
         self.wait_for_trials(4)
         os.kill(self.agent_pid(2), signal.SIGKILL)
+        self.go_on()
         # Long before any lease runs out.
         said = self.finish(run)
 
@@ -61,6 +71,7 @@ class HostsTest(HostsCase):
         run = self.start_run(30, "--lease", "3s")
         self.wait_for_trials(4)
         self.on_hosts("crash", 3)
+        self.go_on()
         said = self.finish(run)
 
         self.assertIn("node h3 was lost: it was silent for 3.0s", said)
@@ -79,6 +90,7 @@ class HostsTest(HostsCase):
             self.assertIsNone(run.poll())
             time.sleep(0.1)
         self.on_hosts("heal", 2)
+        self.go_on()
         said = self.finish(run, within=60)
 
         self.assertNotIn("was lost", said)
@@ -94,6 +106,7 @@ class HostsTest(HostsCase):
         self.on_hosts("cut", 2)
         wait_until(lambda: self.live().get("nodes") == 2, "the loss of h2")
         self.on_hosts("heal", 2)
+        self.go_on()
         # As soon as TCP tries again.
         wait_until(lambda: self.live().get("nodes") == 3, "h2 to come back")
         at = dict(self.live()["counts"])["completed"]
@@ -117,6 +130,7 @@ class HostsTest(HostsCase):
         run = self.start_line(self.on_host(1, *line))
         self.wait_for_trials(4)
         os.kill(self.agent_pid(2), signal.SIGKILL)
+        self.go_on()
         out, err = run.communicate(timeout=40)
         self.assertEqual((out + err).count("this mpirun ends the whole run"), 1, out + err)
         done = {t["trial"] for t in self.results() if t["state"] == "Completed"}
@@ -132,6 +146,7 @@ class HostsTest(HostsCase):
         run = self.start_run(24, "--lease", "2s", "--rejoin", "1s", hosts="h2,h1,h3")
         self.wait_for_trials(4)
         self.on_hosts("crash", 2)
+        self.go_on()
         for host in (1, 3):
             wait_until(lambda: self.agent_pid(host) is None, f"the agent of h{host} to leave")
         # Nobody tells mpirun.
@@ -174,7 +189,12 @@ class PrivateStorageTest(HostsCase):
 
     def test_storage_that_a_node_does_not_see_is_said(self):
         spec = self.write_spec(
-            dict(SPEC, num_samples=2, storage={"path": "/tmp/muster-private-storage"})
+            dict(
+                SPEC,
+                trial={"command": ["true"]},
+                num_samples=2,
+                storage={"path": "/tmp/muster-private-storage"},
+            )
         )
         done = self.launch("run", spec, "--plain", "--start-timeout", "6s", hosts="h1,h2")
 

@@ -45,7 +45,8 @@ class LaunchTest(CliCase):
         return self.muster("launch", *options, "--", *args, **more)
 
     def start_run(self, trials):
-        path = self.spec(dict(SLOW, num_samples=trials))
+        # SIGUSR1 announces the end, by as much as trials are warned before it.
+        path = self.spec(dict(SLOW, num_samples=trials, end={"warning": "1s"}))
         run = self.start("launch", "-n", "2", "--", "run", path, *NODES)
         wait_until(lambda: dict(self.live().get("counts", [])).get("completed", 0) > 3, "trials")
         return run
