@@ -25,15 +25,23 @@ done
 scripts/install-deps.sh build run test slurm
 jobs=$(nproc)
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+asan_log=$(mktemp)
+asan_build=
+trap 'rm -f "$log" "$asan_log"; [ -z "$asan_build" ] || kill -- "-$asan_build" 2>/dev/null || true' EXIT
 failed=false
 
-# run_stage PRESET BUILD_TARGET... : configures, builds, tests; what ctest said last goes to `closing`.
-run_stage() {
+readonly asan_targets=(tests/unit/all tests/sim/all tests/fuzz/all)
+
+# build PRESET TARGET...: configures and builds.
+build() {
     local preset=$1
     shift
-    cmake --preset "$preset" >"$log" 2>&1 || { cat "$log" && return 1; }
-    cmake --build "build/$preset" --parallel "$jobs" --target "$@" || return 1
+    cmake --preset "$preset" && cmake --build "build/$preset" --parallel "$jobs" --target "$@"
+}
+
+# test_stage PRESET: runs its tests; what ctest said last goes to `closing`.
+test_stage() {
+    local preset=$1
     if ! ctest --preset "$preset" --parallel "$jobs" --no-tests=error "${ctest_arguments[@]}" |
         tee "$log"; then
         failed=true
@@ -42,9 +50,18 @@ run_stage() {
 }
 
 closing=()
-run_stage dev all
+build dev all
 if [ "$asan" = true ]; then
-    run_stage asan tests/unit/all tests/sim/all tests/fuzz/all
+    # Tests that wait leave much of the machine to the next build.
+    nice -n 10 setsid bash -c "$(declare -f build); jobs=$jobs; build asan ${asan_targets[*]}" \
+        >"$asan_log" 2>&1 &
+    asan_build=$!
+fi
+test_stage dev
+if [ "$asan" = true ]; then
+    wait "$asan_build" || { tail -n 200 "$asan_log" && exit 1; }
+    asan_build=
+    test_stage asan
 fi
 
 printf '%s\n' "${closing[@]}"
