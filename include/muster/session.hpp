@@ -63,7 +63,12 @@ class Session {
   public:
     /// As open(); where that fails, says why on stderr and ends the program (exit code 2, or 5 when
     /// the system failed).
-    Session(int& argc, char**& argv, Trainables trainables, SessionOptions options = {});
+    Session(
+        int& argc,
+        char**& argv,
+        const Trainables& trainables,
+        const SessionOptions& options = {}
+    );
 
     /// Takes muster's options out of `argv`, and becomes able to run trials. With a launcher only
     /// rank 0 returns.
@@ -75,7 +80,7 @@ class Session {
     /// MPI_Init, or holds an NVIDIA device open; two trainables of one name, one without a name or
     /// a function; an option's value. Conflict: there is a Session already. System.
     static Result<Session>
-    open(int& argc, char**& argv, Trainables trainables, SessionOptions options = {});
+    open(int& argc, char**& argv, const Trainables& trainables, const SessionOptions& options = {});
 
     /// Sends the other ranks away and ends everything that trials left.
     ~Session();

@@ -31,7 +31,7 @@ bool some_rank_was_lost = false;
 std::string open_device() {
     std::error_code failed;
     for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", failed)) {
-        const std::string target = std::filesystem::read_symlink(entry.path(), failed).string();
+        std::string target = std::filesystem::read_symlink(entry.path(), failed).string();
         if (target.starts_with("/dev/nvidia")) {
             return target;
         }
@@ -157,8 +157,12 @@ Session::State::~State() {
     }
 }
 
-Result<Session>
-Session::open(int& argc, char**& argv, Trainables trainables, SessionOptions options) {
+Result<Session> Session::open(
+    int& argc,
+    char**& argv,
+    const Trainables& trainables,
+    const SessionOptions& options
+) {
     if (const Status good = check_process(); !good.ok()) {
         return good.error();
     }
@@ -210,8 +214,13 @@ Session::open(int& argc, char**& argv, Trainables trainables, SessionOptions opt
     return Session(std::move(state));
 }
 
-Session::Session(int& argc, char**& argv, Trainables trainables, SessionOptions options) {
-    Result<Session> opened = open(argc, argv, std::move(trainables), std::move(options));
+Session::Session(
+    int& argc,
+    char**& argv,
+    const Trainables& trainables,
+    const SessionOptions& options
+) {
+    Result<Session> opened = open(argc, argv, trainables, options);
     if (!opened.ok()) {
         if (rank_by_launcher().empty() || rank_by_launcher() == "0") {
             complain(opened.error());

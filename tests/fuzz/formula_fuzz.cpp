@@ -18,7 +18,7 @@ namespace muster::fuzz {
 namespace {
 
 const std::vector<Value>& some_values() {
-    static const std::vector<Value> kValues{
+    static const std::vector<Value> values{
         Value(std::numeric_limits<std::int64_t>::min()),
         Value(-1),
         Value(0),
@@ -33,7 +33,7 @@ const std::vector<Value>& some_values() {
         Value(Value::List{1, "x", Value()}),
         Value(Value::Map{{"k", 1}}),
     };
-    return kValues;
+    return values;
 }
 
 void try_with(const Formula& formula, const std::vector<const Value*>& values) {

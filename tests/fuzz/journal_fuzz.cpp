@@ -102,9 +102,9 @@ std::string words_of(const Trial& trial) {
 
 /// Nothing when the journal as a whole is refused.
 std::optional<Seen> restore(const std::string& directory, Head& head) {
-    static const BasicSearcher kSearcher =
+    static const BasicSearcher searcher =
         BasicSearcher::make(spec().space, spec().search, kTrials, 7).value();
-    Result<Restored> restored = restore_head(directory, head, &kSearcher);
+    Result<Restored> restored = restore_head(directory, head, &searcher);
     if (!restored.ok()) {
         check(!restored.error().message.empty(), "a refusal says why");
         return std::nullopt;
@@ -136,8 +136,8 @@ void run_to_the_end(const std::string& directory) {
 }  // namespace
 
 void try_input(std::string_view input) {
-    static const ScratchDir kDir;
-    const std::string directory = kDir.path() + "/journal";
+    static const ScratchDir scratch;
+    const std::string directory = scratch.path() + "/journal";
     write_segments(directory, input);
 
     Head head(spec(), RunOptions{}, kTrials);

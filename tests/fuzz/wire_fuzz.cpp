@@ -28,8 +28,8 @@ std::string frame_of(const std::string& like, std::string_view rest) {
 
 template <class Message, class Decode>
 void try_frame(std::string_view rest, const Decode& decode) {
-    static const std::string kLike = encode(std::span<const Message>());
-    const std::string frame = frame_of(kLike, rest);
+    static const std::string like = encode(std::span<const Message>());
+    const std::string frame = frame_of(like, rest);
     const Result<std::vector<Message>> messages = decode(frame);
     if (!messages.ok()) {
         check(messages.error().code == ErrorCode::Corrupt, "what is no frame is corrupt");
@@ -44,8 +44,8 @@ void try_frame(std::string_view rest, const Decode& decode) {
 
 template <class Word, class Decode>
 void try_word(std::string_view rest, const Decode& decode) {
-    static const std::string kLike = encode(Word{});
-    const Result<Word> word = decode(frame_of(kLike, rest));
+    static const std::string like = encode(Word{});
+    const Result<Word> word = decode(frame_of(like, rest));
     if (!word.ok()) {
         check(word.error().code == ErrorCode::Corrupt, "what is no frame is corrupt");
         return;
