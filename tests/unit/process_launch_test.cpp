@@ -95,7 +95,8 @@ TEST(ProcessLaunchTest, MissingWorkdirIsNamed) {
 
 TEST(ProcessLaunchTest, TooLongArgumentIsRefusedWithTheWayOut) {
     ProcessHarness harness;
-    const Story story = harness.run(harness.plan({"/bin/true", std::string(3 * 1024 * 1024, 'x')}));
+    const Story story =
+        harness.run(harness.plan({"/bin/true", std::string(std::size_t{3} << 20U, 'x')}));
 
     EXPECT_EQ(story.ended->outcome.code, E2BIG);
     EXPECT_THAT(story.ended->outcome.detail, HasSubstr("MUSTER_CONFIG"));

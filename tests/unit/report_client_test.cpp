@@ -158,9 +158,9 @@ TEST_F(ReportClientTest, AChildAfterForkReportsOnItsOwnConnection) {
 
 TEST_F(ReportClientTest, ManyThreadsShareOneConnection) {
     with_server([] {
-        std::vector<std::thread> threads;
-        for (int thread = 0; thread < 4; ++thread) {
-            threads.emplace_back([] {
+        std::vector<std::thread> threads(4);
+        for (std::thread& thread : threads) {
+            thread = std::thread([] {
                 for (int step = 0; step < 500; ++step) {
                     trial::report(step, {{"x", 0.5}});
                 }

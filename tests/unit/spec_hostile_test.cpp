@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,8 +42,9 @@ TEST(SpecHostileTest, AliasesCannotGrowWithoutBound) {
     std::string bomb = "a: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
     for (int level = 1; level < 20; ++level) {
         const std::string before = std::to_string(level - 1);
-        bomb += "b" + std::to_string(level) + ": &a" + std::to_string(level) + " [" +
-                repeated("*a" + before + ", ", 9) + "*a" + before + "]\n";
+        bomb += fmt::format(
+            "b{0}: &a{0} [{1}*a{2}]\n", level, repeated("*a" + before + ", ", 9), before
+        );
     }
     EXPECT_THAT(refused(bomb), HasSubstr("more than 200000 values, each use of an alias counted"));
     EXPECT_THAT(

@@ -3,6 +3,7 @@
 #include <limits>
 #include <string>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -80,8 +81,8 @@ TEST(SpecSpaceTest, EveryDomainIsRead) {
         "{constant: {a: [1]}}",
     };
     for (const std::string& domain : domains) {
-        const ExperimentSpec spec = spec_of(kRuns + "space: {x: " + domain + "}");
-        EXPECT_THAT(resolved_yaml(spec), HasSubstr("  x: " + domain + "\n"));
+        const ExperimentSpec spec = spec_of(kRuns + fmt::format("space: {{x: {}}}", domain));
+        EXPECT_THAT(resolved_yaml(spec), HasSubstr(fmt::format("  x: {}\n", domain)));
     }
     EXPECT_EQ(std::get<IntDomain>(parameter("{randint: [1, 1e6]}").domain).upper, 1'000'000);
 }
