@@ -40,6 +40,11 @@ class Config {
 
     /// The value of `key`, or nullptr when there is none.
     const Value* find(std::string_view key) const;
+    /// The number of `key`, a truth as 0 or 1; `fallback` when there is none.
+    double number(std::string_view key, double fallback = 0) const {
+        const Value* value = find(key);
+        return value == nullptr ? fallback : value->number().value_or(fallback);
+    }
 
     /// Every key that has a value, with it, in the order of the space.
     std::vector<ValueMember> members() const;

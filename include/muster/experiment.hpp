@@ -6,12 +6,14 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "muster/config.hpp"
+#include "muster/error.hpp"
 #include "muster/resources.hpp"
 #include "muster/result.hpp"
 #include "muster/search_space.hpp"
@@ -214,6 +216,10 @@ struct ExperimentSpec {
     TrialSpec trial;
     SearchSpace space;
     std::vector<ResourceAlternative> resources{ResourceAlternative{}};
+    /// In place of `resources`: what a config's trial gets. It depends on the config alone, since
+    /// it is asked again when the experiment goes on. An Error fails that trial; so does what it
+    /// throws.
+    std::function<Result<PlacementGroupSpec>(const Config&)> resources_of;
     /// Custom resources that the whole run shares.
     std::vector<NamedAmount> cluster_resources;
     std::vector<NodeResources> nodes;

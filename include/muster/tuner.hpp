@@ -36,6 +36,12 @@ class Tuner {
     /// Every trial gets this. What is wrong with it is told by fit().
     Tuner& with_resources(const GroupRequest& request);
     Tuner& with_resources(PlacementGroupSpec group);
+    /// A trial gets what the function says of its config: a ResourceRequest or a GroupRequest. It
+    /// must depend on the config alone: it is asked again when the experiment goes on. A trial
+    /// whose request is wrong, or which not even the idle nodes could run, fails, and only that
+    /// trial; so does one for which the function throws. Trials wait by request, so thousands of
+    /// different ones make each event dearer: round amounts.
+    Tuner& with_resources(std::function<GroupRequest(const Config&)> request);
     const ExperimentSpec& spec() const { return spec_; }
 
     /// Runs the experiment to its end, or goes on with it when an earlier run left it unfinished.

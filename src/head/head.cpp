@@ -40,6 +40,14 @@ std::vector<PlacementGroupSpec> shapes(const ExperimentSpec& spec) {
     return groups;
 }
 
+/// Requests come from the function, where there is one.
+ExperimentSpec without_unused_requests(ExperimentSpec spec) {
+    if (spec.resources_of) {
+        spec.resources.clear();
+    }
+    return spec;
+}
+
 }  // namespace
 
 HeadState::HeadState(
@@ -47,7 +55,7 @@ HeadState::HeadState(
     RunOptions options_given,
     std::optional<std::uint64_t> total
 )
-    : spec(std::move(spec_given)),
+    : spec(without_unused_requests(std::move(spec_given))),
       options(std::move(options_given)),
       total_trials(total),
       cluster(cluster_options(spec)),

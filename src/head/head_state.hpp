@@ -76,6 +76,8 @@ struct HeadState {
     Nodes nodes;
     TrackRecord record;
     Checkpoints checkpoints;
+    /// Where in spec.resources a request is that a function of the program asked for.
+    std::unordered_map<std::string, std::uint32_t> requests_by_text;
     /// Of whole trials that came to something, by their requests.
     std::vector<RecentDurations> durations;
     EndOfTime time_ends;
@@ -97,6 +99,8 @@ struct HeadState {
     bool ask_open = false;
     bool exhausted = false;
 
+    /// How many nodes were there when trials began to run.
+    std::size_t nodes_at_begin = 0;
     /// WaitingForNodes: when to go on without those missing.
     TimePoint start_by = kNever;
     /// When a request that lost nodes made impossible is given up.
@@ -129,6 +133,17 @@ void act(HeadState& head, Action action);
 void act_after_facts(HeadState& head, Action action);
 
 void note(HeadState& head, NoteLevel level, std::string text);
+
+// --- requests.cpp ---
+
+/// The request of a config: an index into spec.resources.
+/// Errors: none of them is for it, or the program's function has none for it.
+Result<std::uint32_t> request_for(HeadState& head, const Config& config);
+/// What stands in the tables for a trial without a request, which never waits.
+std::uint32_t request_or_any(HeadState& head, const Result<std::uint32_t>& request);
+/// Whether a trial with that request may wait. A function of the program may ask for what not even
+/// the idle cluster has.
+Status judge_request(const HeadState& head, std::uint32_t request);
 
 // --- nodes_and_messages.cpp ---
 

@@ -32,14 +32,9 @@ Status restore_created(HeadState& head, const TrialCreated& created) {
             to_string(TrialId{head.trials.size()})
         ));
     }
-    std::uint32_t alternative = 0;
-    for (std::size_t index = 0; index < head.spec.resources.size(); ++index) {
-        if (holds(head.spec.resources[index].when, created.config)) {
-            alternative = static_cast<std::uint32_t>(index);
-            break;
-        }
-    }
-    head.trials.create(created.config, alternative);
+    const Result<std::uint32_t> request = request_for(head, created.config);
+    // Without one it fails, should it come to wait.
+    head.trials.create(created.config, request_or_any(head, request));
     return Ok{};
 }
 

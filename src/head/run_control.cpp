@@ -18,18 +18,11 @@ namespace {
 /// Trials that wait, at least, so that a slot never waits for the searcher.
 constexpr std::uint64_t kLeastAhead = 16;
 
-/// The first alternative whose conditions hold.
-std::optional<std::uint32_t> alternative_for(const ExperimentSpec& spec, const Config& config) {
-    for (std::size_t index = 0; index < spec.resources.size(); ++index) {
-        if (holds(spec.resources[index].when, config)) {
-            return static_cast<std::uint32_t>(index);
-        }
-    }
-    return std::nullopt;
-}
-
-/// The first alternative that the present nodes could not run even when idle.
+/// The first alternative of the spec that the present nodes could not run even when idle.
 std::optional<Error> first_infeasible(const HeadState& head) {
+    if (head.spec.resources_of) {
+        return std::nullopt;
+    }
     for (const ResourceAlternative& alternative : head.spec.resources) {
         const Status feasible = head.cluster.feasible(alternative.group);
         if (!feasible) {
@@ -51,21 +44,27 @@ std::optional<Error> first_waiting_infeasible(const HeadState& head) {
 }
 
 void create_trial(HeadState& head, const Config& config, TimePoint now) {
-    const std::optional<std::uint32_t> alternative = alternative_for(head.spec, config);
-    const TrialId id = head.trials.create(config, alternative.value_or(0));
+    const Result<std::uint32_t> request = request_for(head, config);
+    const TrialId id = head.trials.create(config, request_or_any(head, request));
     head.trials.at(id).created_fact = keep(head, TrialCreated{id, config});
-    if (alternative) {
-        head.queue.push(id, *alternative, now);
-        return;
+    const Status fine = request.ok() ? judge_request(head, *request) : request.error();
+    if (fine.ok()) {
+        head.queue.push(id, *request, now);
+    } else {
+        fail_trial(head, id, fine.error().message, now);
     }
-    fail_trial(
-        head,
-        id,
-        fmt::format(
-            "no entry of `resources` holds for {}: add a last one without `when`", to_text(config)
-        ),
-        now
-    );
+}
+
+/// Fails what waits since an earlier run and can't run in this one: only what a function asked for.
+void fail_what_never_fits(HeadState& head, TimePoint now) {
+    for (const std::uint32_t request : head.queue.waiting_shapes()) {
+        const Status fine = judge_request(head, request);
+        while (const std::optional<TrialId> id =
+                   fine.ok() ? std::nullopt : head.queue.first_waiting(request)) {
+            head.queue.remove(*id);
+            fail_trial(head, *id, fine.error().message, now);
+        }
+    }
 }
 
 bool end_if_budget_is_spent(HeadState& head, TimePoint now) {
@@ -126,7 +125,12 @@ void queue_what_was_left(HeadState& head, TimePoint now) {
     }
     for (const std::vector<TrialId>& turn : turns) {
         for (const TrialId id : turn) {
-            head.queue.push(id, head.trials.at(id).alternative, now);
+            const Result<std::uint32_t> request = request_for(head, head.trials.at(id).config);
+            if (request.ok()) {
+                head.queue.push(id, *request, now);
+            } else {
+                fail_trial(head, id, request.error().message, now);
+            }
         }
     }
 }
@@ -193,6 +197,8 @@ void begin_if_ready(HeadState& head, TimePoint now) {
         return;
     }
     head.phase = RunPhase::Going;
+    head.nodes_at_begin = head.nodes.count();
+    fail_what_never_fits(head, now);
     start_what_fits(head, now);
 }
 

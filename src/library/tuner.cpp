@@ -138,8 +138,17 @@ Tuner& Tuner::with_resources(const GroupRequest& request) {
 
 Tuner& Tuner::with_resources(PlacementGroupSpec group) {
     requested_ = Ok{};
+    spec_.resources_of = nullptr;
     spec_.resources.clear();
     spec_.resources.push_back({{}, std::move(group)});
+    return *this;
+}
+
+Tuner& Tuner::with_resources(std::function<GroupRequest(const Config&)> request) {
+    requested_ = Ok{};
+    spec_.resources_of = [request = std::move(request)](const Config& config) {
+        return to_group(request(config));
+    };
     return *this;
 }
 

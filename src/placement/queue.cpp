@@ -148,17 +148,23 @@ PlacementQueue::State::try_place(const Cluster& cluster, std::uint32_t shape, Ti
 
 PlacementQueue::PlacementQueue(std::vector<PlacementGroupSpec> shapes, QueueOptions options)
     : state_(std::make_unique<State>()) {
-    state_->waiting = WaitingLines(shapes.size());
-    state_->refused.resize(shapes.size());
-    state_->unholdable.resize(shapes.size());
-    state_->closed.resize(shapes.size());
-    state_->shapes = std::move(shapes);
     state_->options = options;
+    for (PlacementGroupSpec& shape : shapes) {
+        add_shape(std::move(shape));
+    }
 }
 
 PlacementQueue::~PlacementQueue() = default;
 PlacementQueue::PlacementQueue(PlacementQueue&&) noexcept = default;
 PlacementQueue& PlacementQueue::operator=(PlacementQueue&&) noexcept = default;
+
+void PlacementQueue::add_shape(PlacementGroupSpec shape) {
+    state_->waiting.add_shape();
+    state_->refused.emplace_back();
+    state_->unholdable.emplace_back();
+    state_->closed.push_back(false);
+    state_->shapes.push_back(std::move(shape));
+}
 
 void PlacementQueue::push(TrialId trial, std::uint32_t shape, TimePoint now) {
     check(shape < state_->shapes.size(), "a trial waits for one of the known requests");

@@ -76,6 +76,9 @@ class PlacementQueue {
     PlacementQueue(const PlacementQueue&) = delete;
     PlacementQueue& operator=(const PlacementQueue&) = delete;
 
+    /// One more request; its index is how many there were.
+    void add_shape(PlacementGroupSpec shape);
+
     /// To the end of the queue. REQUIRES: the trial neither waits nor runs.
     void push(TrialId trial, std::uint32_t shape, TimePoint now);
 

@@ -27,6 +27,9 @@ class WaitingLines {
   public:
     explicit WaitingLines(std::size_t shapes = 0) : lines_(shapes) {}
 
+    /// One more shape; its index is how many there were.
+    void add_shape() { lines_.emplace_back(); }
+
     /// REQUIRES: the trial does not wait.
     void push(TrialId trial, std::uint32_t shape, TimePoint now);
     /// False when it does not wait.

@@ -278,9 +278,11 @@ std::string space_yaml(const SearchSpace& space) {
 }
 
 void append_resources(const ExperimentSpec& spec, std::string& out) {
-    out += "resources:\n";
+    out += spec.resources_of ? "# resources: by a function of the program\n" : "resources:\n";
     for (const ResourceAlternative& alternative : spec.resources) {
-        out += "  - " + alternative_yaml(alternative) + "\n";
+        if (!spec.resources_of) {
+            out += "  - " + alternative_yaml(alternative) + "\n";
+        }
     }
     Flow nodes;
     for (const NodeResources& node : spec.nodes) {

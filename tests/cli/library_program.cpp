@@ -79,6 +79,12 @@ void surroundings(TrialContext& context) {
     );
 }
 
+/// Reports how many cores it was given.
+void asks(TrialContext& context) {
+    const std::size_t cores = context.bundles().front().cores.size();
+    context.report(1, {{"loss", static_cast<double>(cores)}});
+}
+
 /// Saves what it has come to, fails once, and goes on from there.
 void saves(TrialContext& context) {
     int step = 0;
@@ -147,7 +153,15 @@ int run(muster::Session& session, std::string_view what) {
     if (what == "saves") {
         spec.failures.max_failures = 1;
     }
+    if (what == "asks") {
+        spec.space = {{muster::space::grid("cores", {1, 2, 100, 3, -1})}};
+    }
     muster::Tuner tuner(session, spec);
+    if (what == "asks") {
+        tuner.with_resources([](const muster::Config& config) {
+            return muster::ResourceRequest{.cpu = config.number("cores")};
+        });
+    }
     if (what == "surroundings") {
         tuner.with_resources(muster::ResourceRequest{.cpu = 1, .gpu = 1});
     }
@@ -161,7 +175,11 @@ int run(muster::Session& session, std::string_view what) {
 
 int main(int argc, char** argv) {
     const muster::Trainables trainables{
-        {"quadratic", quadratic}, {"ends", ends}, {"surroundings", surroundings}, {"saves", saves}};
+        {"quadratic", quadratic},
+        {"ends", ends},
+        {"surroundings", surroundings},
+        {"saves", saves},
+        {"asks", asks}};
     const std::string what = argc > 1 ? argv[1] : "";
     if (what == "cli") {
         argv[1] = argv[0];

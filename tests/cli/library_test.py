@@ -90,6 +90,17 @@ class LibraryTest(CliCase):
 
         self.assertIn("gpu", done.stderr)
 
+    def test_a_function_of_the_config_says_what_each_trial_gets(self):
+        done = self.program("asks", *NODE, code=1)
+
+        rows = {row["config/cores"]: row for row in self.records(done)}
+        for cores in ("1", "2", "3"):
+            self.assertEqual(float(rows[cores]["loss"]), float(cores))
+        self.assertIn("cpu: 100", rows["100"]["error"])
+        self.assertIn("resources: cpu: -1", rows["-1"]["error"])
+        shown = (self.dir / "results/asks/experiment.yaml").read_text()
+        self.assertIn("# resources: by a function of the program", shown)
+
     def test_the_program_is_a_muster_with_functions(self):
         (self.dir / "sweep.yaml").write_text(
             "metric: loss\nmode: min\nnum_samples: 4\n"
