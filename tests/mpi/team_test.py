@@ -19,6 +19,8 @@ MPIRUN = os.environ.get("MPIRUN", "mpirun")
 
 
 class TeamCase(CliCase):
+    program = MUSTER
+
     def setUp(self):
         super().setUp()
         self.env.update(
@@ -31,7 +33,7 @@ class TeamCase(CliCase):
     def line(self, ranks, *args, mpirun=()):
         binding = [] if "--bind-to" in mpirun else ["--bind-to", "none"]
         flags = [*binding, "--enable-recovery", *mpirun]
-        return [MPIRUN, "-n", str(ranks), *flags, MUSTER, *map(str, args)]
+        return [MPIRUN, "-n", str(ranks), *flags, self.program, *map(str, args)]
 
     def ranks(self, ranks, *args, mpirun=(), timeout=60):
         """Runs muster as so many ranks to its end. mpirun's own exit code says nothing."""
