@@ -21,7 +21,9 @@
 #include "muster/value.hpp"
 
 #include "posix/unique_fd.hpp"
+#include "process/environment.hpp"
 #include "runtime/host.hpp"
+#include "slurm/job.hpp"
 
 namespace muster {
 namespace {
@@ -63,7 +65,9 @@ std::string to_text(const RunIdentity& who) {
                {"started", Value(who.started)},
                {"since", Value(who.since)},
                {"spawner", Value(who.spawner)},
-               {"spawner_started", Value(who.spawner_started)}})) +
+               {"spawner_started", Value(who.spawner_started)},
+               {"job", who.job},
+               {"restarts", Value(who.restarts)}})) +
            "\n";
 }
 
@@ -75,14 +79,19 @@ RunIdentity identity_of(const std::string& text) {
     if (map == nullptr) {
         return who;
     }
-    const std::array<std::pair<const char*, std::string*>, 4> texts{
-        {{"id", &who.id}, {"host", &who.host}, {"boot", &who.boot}, {"pid_space", &who.pid_space}}};
-    const std::array<std::pair<const char*, std::int64_t*>, 5> numbers{
+    const std::array<std::pair<const char*, std::string*>, 5> texts{
+        {{"id", &who.id},
+         {"host", &who.host},
+         {"boot", &who.boot},
+         {"pid_space", &who.pid_space},
+         {"job", &who.job}}};
+    const std::array<std::pair<const char*, std::int64_t*>, 6> numbers{
         {{"pid", &who.pid},
          {"started", &who.started},
          {"since", &who.since},
          {"spawner", &who.spawner},
-         {"spawner_started", &who.spawner_started}}};
+         {"spawner_started", &who.spawner_started},
+         {"restarts", &who.restarts}}};
     for (const ValueMember& member : *map) {
         for (const auto& field : texts) {
             if (member.key == field.first && member.value.as_text() != nullptr) {
@@ -353,7 +362,16 @@ RunIdentity own_identity(pid_t spawner) {
     self.since = ::time(nullptr);
     self.spawner = spawner;
     self.spawner_started = spawner > 0 ? process_start_time(spawner) : 0;
+    if (const std::optional<SlurmJob> job = slurm_job_of(current_environment())) {
+        self.job = job->id;
+        self.restarts = job->restarts;
+    }
     return self;
+}
+
+bool is_of_earlier_incarnation(const RunIdentity& who) {
+    const std::optional<SlurmJob> job = slurm_job_of(current_environment());
+    return job && job->id == who.job && who.restarts < job->restarts;
 }
 
 bool is_on_this_host(const RunIdentity& who) {

@@ -40,6 +40,9 @@ struct RunIdentity {
     /// The process that all of its trials on its own host descend from; 0 when unknown.
     std::int64_t spawner = 0;
     std::int64_t spawner_started = 0;
+    /// The Slurm job that it runs in, and how often that was put back into the queue before.
+    std::string job;
+    std::int64_t restarts = 0;
 
     friend bool operator==(const RunIdentity&, const RunIdentity&) = default;
 };
@@ -49,6 +52,10 @@ RunIdentity own_identity(pid_t spawner);
 
 /// Whether `who` is a process that this one could see in /proc.
 bool is_on_this_host(const RunIdentity& who);
+
+/// Whether it is a run of an earlier incarnation of the Slurm job that this process is in. Where
+/// Slurm can't reach it, it ends once it has asked Slurm.
+bool is_of_earlier_incarnation(const RunIdentity& who);
 
 /// A process that is there, and began when it is said to have.
 bool lives(std::int64_t pid, std::int64_t started);

@@ -36,6 +36,8 @@ constexpr Duration kAfterLastSign = 10s;
 /// For processes of trials whose spawner is gone, and then for those that were killed.
 constexpr Duration kPatienceHere = 5s;
 constexpr Duration kPatienceAfterKill = 10s;
+/// For a run that Slurm took for dead: it asks Slurm every half minute, and then stops its trials.
+constexpr Duration kPatienceWithIncarnation = 10min;
 /// For a spawner, which gives its trials their grace.
 constexpr Duration kPatienceWithSpawner = 5min;
 
@@ -280,7 +282,19 @@ take_ownership(const std::string& directory, pid_t spawner, bool patient, const 
         first = first ? first : holder;
         const bool gave_sign = holder.stamp != first->stamp || holder.who.id != first->who.id;
         if (holder.state == Holder::State::Living || gave_sign) {
-            return refusal(directory, holder);
+            if (!patient || !is_of_earlier_incarnation(holder.who) ||
+                monotonic_now() - begin > kPatienceWithIncarnation) {
+                return refusal(directory, holder);
+            }
+            const std::string text = fmt::format(
+                "{}, in this Slurm job before it was put back into the queue; waiting until Slurm "
+                "tells it so and it ends",
+                who_holds(directory, holder)
+            );
+            if (!countdown.wait(kInterval, text, text)) {
+                return std::optional<OwnerFile>();
+            }
+            continue;
         }
         if (!patient) {
             Error refused = refusal(directory, holder);

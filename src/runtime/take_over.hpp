@@ -33,8 +33,9 @@ struct Waiting {
 };
 
 /// Takes the owner file. Who lives is told at once; an owner on another host that is silent is
-/// waited for, unless `patient` is false. Nothing when `stop_fd` ended the wait.
-/// Errors: Conflict, with who holds it and how to end that run; System.
+/// waited for, unless `patient` is false; so is one that lives in an earlier incarnation of this
+/// Slurm job, for ten minutes. Nothing when `stop_fd` ended the wait. Errors: Conflict, with who
+/// holds it and how to end that run; System.
 Result<std::optional<OwnerFile>>
 take_ownership(const std::string& directory, pid_t spawner, bool patient, const Waiting& waiting);
 

@@ -19,6 +19,8 @@ using namespace std::chrono_literals;
 
 /// Between two tries.
 constexpr Duration kRetryInterval = 2s;
+/// So many that are not answered make up the whole patience.
+constexpr int kTries = 6;
 
 Duration now() {
     return std::chrono::steady_clock::now().time_since_epoch();
@@ -45,13 +47,13 @@ Result<JobRecord> ask_for_job(const SlurmJob& job, Duration until) {
 }
 
 /// Nothing: to be tried again.
-std::optional<RequeueEnd> try_once(const SlurmJob& job, Duration until, std::string& problem) {
-    const Result<JobRecord> record = ask_for_job(job, until);
+std::optional<RequeueEnd> try_once(const SlurmJob& job, Duration patience, std::string& problem) {
+    const Result<JobRecord> record = ask_for_job(job, now() + patience);
     if (record.ok() && !is_this_incarnation(*record, job)) {
         return RequeueEnd{record->restarts > job.restarts || record->state == "PENDING", ""};
     }
     if (record.ok()) {
-        const Result<std::string> done = answer_to(requeue_command(job), until);
+        const Result<std::string> done = answer_to(requeue_command(job), now() + patience);
         if (done.ok()) {
             return RequeueEnd{true, ""};
         }
@@ -107,7 +109,8 @@ RequeueEnd requeue(const SlurmJob& job, std::uint32_t most, Duration patience) {
     std::string problem;
     std::optional<RequeueEnd> end;
     while (true) {
-        end = try_once(job, until, problem);
+        // What was asked of a controller that was away may never be answered, though it is back.
+        end = try_once(job, patience / kTries, problem);
         if (end || now() + kRetryInterval >= until) {
             break;
         }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The end of time: jobs that are put back into the queue, by themselves and by others."""
 
-from slurm_case import OVER, SRUN_FORM, SlurmCase, main, wait_until
+from slurm_case import MPIRUN_FORM, OVER, SRUN_FORM, SlurmCase, main, wait_until
 
 # Every attempt holds a lock while it runs, and says when it began and ended, and whether another
 # one of its trial was running.
@@ -12,6 +12,22 @@ echo $MUSTER_TRIAL_ID $(hostname) >> began
 """
 ENDED = "\necho $MUSTER_TRIAL_ID >> ended\n"
 HOLD = ATTEMPT + "until [ -e go ]; do sleep 0.05; done" + ENDED
+# Three steps, each saved, and three more once it may.
+SAVES = (
+    ATTEMPT
+    + """
+step=0
+if [ -n "$MUSTER_CHECKPOINT" ]; then step=$(cat "$MUSTER_CHECKPOINT/step"); fi
+while [ $step -lt 6 ]; do
+    if [ $step -ge 3 ]; then until [ -e go ]; do sleep 0.05; done; fi
+    step=$((step + 1))
+    mkdir -p "$MUSTER_CHECKPOINT_DIR/new" && echo $step > "$MUSTER_CHECKPOINT_DIR/new/step"
+    muster checkpoint "$MUSTER_CHECKPOINT_DIR/new" || exit 9
+    echo $MUSTER_TRIAL_ID $step >> steps
+done
+"""
+    + ENDED
+)
 # What goes round once more within the test's patience.
 REQUEUE_DEADLINE = 150.0
 
@@ -93,6 +109,37 @@ class LimitTest(EndCase):
         self.assertEqual(self.live()["ended"], "interrupted", self.output())
 
 
+    def test_trials_go_on_from_their_checkpoints(self):
+        count = self.cores()
+        job = self.submit("-N1", SRUN_FORM, self.sweep(SAVES, count, end={"warning": "1s"}))
+        wait_until(
+            lambda: len(self.lines("steps")) == 3 * count, "three steps of each", REQUEUE_DEADLINE
+        )
+
+        self.login("scancel", "--batch", "--signal=USR1", job)
+
+        self.wait_for_restart(job)
+        (self.dir / "go").touch()
+        self.assert_went_well(job, count)
+        steps = [f"{trial:05} {step}" for trial in range(count) for step in range(1, 7)]
+        self.assertEqual(sorted(self.lines("steps")), steps, self.output())
+
+    def test_a_controller_that_is_away_at_the_end_is_waited_for(self):
+        job = self.submit("-N1", SRUN_FORM, self.sweep(HOLD, 2, end={"warning": "1s"}))
+        self.wait_for_begun(2, job)
+        self.slurm("controller", "stop")
+        try:
+            # Nothing of the run itself needs it.
+            self.slurm("on", 1, "pkill", "-USR1", "-f", "muster launch")
+            wait_until(lambda: self.live()["ended"] == "interrupted", "the end of the run")
+        finally:
+            self.slurm("controller", "start")
+
+        self.wait_for_restart(job)
+        (self.dir / "go").touch()
+        self.assert_went_well(job, 2)
+
+
 class PreemptionTest(EndCase):
     cluster = {"nodes": 3}
 
@@ -110,6 +157,42 @@ class PreemptionTest(EndCase):
 
     def test_a_preempted_job_goes_on(self):
         self.preempt(SRUN_FORM)
+
+    def test_a_preempted_job_goes_on_under_mpirun(self):
+        self.preempt(MPIRUN_FORM)
+
+
+class LostNodeTest(EndCase):
+    # Slurm may drain the second node, too: its srun was on the first.
+    cluster = {"nodes": 4}
+
+    def test_the_death_of_the_first_node_puts_the_job_back(self):
+        count = 2 * self.cores()
+        job = self.submit("-N2", SRUN_FORM, self.sweep(HOLD, count), "--lease", "3s")
+        self.wait_for_begun(count, job)
+
+        self.slurm("kill", 1)
+        self.slurm("tell", 1, "down")
+
+        self.wait_for_restart(job)
+        self.wait_for_begun(2 * count, job)
+        (self.dir / "go").touch()
+        self.assert_went_well(job, count)
+
+    def test_a_run_that_lives_on_where_slurm_cannot_see_it_ends_first(self):
+        count = self.cores()
+        job = self.submit("-N1", "-wn4", SRUN_FORM, self.sweep(HOLD, count), "--lease", "3s")
+        self.wait_for_begun(count, job)
+
+        # All of the job is alive, but nobody there hears Slurm.
+        self.slurm("kill", 4, "slurmd")
+        self.slurm("tell", 4, "down")
+
+        self.wait_for_restart(job)
+        self.login("scontrol", "update", f"JobId={job}", "ReqNodeList=")
+        self.wait_for_begun(2 * count, job)
+        (self.dir / "go").touch()
+        self.assert_went_well(job, count)
 
 
 if __name__ == "__main__":

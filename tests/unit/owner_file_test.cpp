@@ -180,6 +180,31 @@ TEST_F(OwnerFileTest, AnOwnerElsewhereThatGivesASignIsRefused) {
     EXPECT_TRUE(said_.empty());
 }
 
+TEST_F(OwnerFileTest, AnEarlierIncarnationOfTheJobIsWaitedForThoughItLives) {
+    const auto in_job = [&](const char* restarts, auto act) {
+        ::setenv("SLURM_JOB_ID", "7", 1);
+        ::setenv("SLURM_RESTART_COUNT", restarts, 1);
+        auto result = act();
+        ::unsetenv("SLURM_JOB_ID");
+        ::unsetenv("SLURM_RESTART_COUNT");
+        return result;
+    };
+    std::optional<Taken> before = in_job("1", [&] { return OwnerFile::take(root_); });
+    ASSERT_TRUE(is_owner(*before));
+    Waiting waiting = waiting_;
+    waiting.breathe = [&] { before.reset(); };
+
+    const auto same = in_job("1", [&] { return take_ownership(root_, 0, true, waiting); });
+    const auto refused = in_job("2", [&] { return take_ownership(root_, 0, false, waiting); });
+    const auto owner = in_job("2", [&] { return take_ownership(root_, 0, true, waiting); });
+
+    EXPECT_FALSE(same.ok());
+    EXPECT_FALSE(refused.ok());
+    ASSERT_TRUE(owner.ok() && *owner);
+    ASSERT_EQ(said_.size(), 1U);
+    EXPECT_NE(said_[0].find("before it was put back"), std::string::npos) << said_[0];
+}
+
 TEST_F(OwnerFileTest, AnOwnerLearnsThatItWasSucceededOrItsDirectoryIsGone) {
     const Taken taken = OwnerFile::take(root_);
     const auto& owner = std::get<OwnerFile>(*taken);

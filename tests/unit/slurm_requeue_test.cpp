@@ -127,6 +127,18 @@ TEST_F(RequeueTest, AControllerThatIsAwayForAWhileIsAskedAgain) {
     EXPECT_TRUE(requeue(kJob, 3, 20s).is_queued);
 }
 
+TEST_F(RequeueTest, AQuestionThatIsNeverAnsweredIsAskedAgain) {
+    const std::string gone = directory_ + "/gone";
+    std::ofstream(gone) << "";
+    scontrol(
+        "if [ -e " + gone + " ]; then rm " + gone +
+            "; sleep 1000; fi; echo JobId=7 JobState=RUNNING Requeue=1 Restarts=1",
+        "true"
+    );
+
+    EXPECT_TRUE(requeue(kJob, 3, 12s).is_queued);
+}
+
 TEST_F(RequeueTest, AControllerThatStaysAwayIsGivenUp) {
     scontrol("sleep 1000", "true");
 
