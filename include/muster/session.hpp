@@ -48,8 +48,10 @@ struct SessionOptions {
     bool keep_going = false;
     /// --fresh: begin anew in <name>-2, <name>-3, … beside what is there.
     bool fresh = false;
-    /// --retry-failed: when going on, run trials that failed again.
+    /// --retry failed: when going on, run trials that failed again, from their latest checkpoints.
     bool retry_failed = false;
+    /// --restart: with retry_failed, from nothing.
+    bool restart_failed = false;
     /// --plain: log lines in place of the live table; --quiet: neither.
     bool plain = false;
     bool quiet = false;

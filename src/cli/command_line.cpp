@@ -619,7 +619,8 @@ Status take_run_options(std::vector<std::string>& words, RunCommand& command) {
     add_loss(app, command.team);
     add_until(app, command.until);
     app.add_flag("--fresh", command.fresh);
-    app.add_flag("--retry-failed", command.retry_failed);
+    add_retry(app, command);
+    app.add_flag("--no-wait", command.no_wait);
     app.add_flag("--keep-going", command.keep_going);
     app.add_flag("--plain", command.plain);
     app.add_flag("--quiet", command.quiet);

@@ -15,8 +15,8 @@ namespace muster {
 ParsedCommand parse_command_line(int argc, const char* const* argv);
 
 /// Takes the options out of `words` that say how a program of the user's runs experiments: those
-/// of `muster run` that are about nodes, and --fresh, --retry-failed, --keep-going, --until,
-/// --plain, --quiet. Everything else stays.
+/// of `muster run` that are about nodes, and --fresh, --retry, --restart, --no-wait,
+/// --keep-going, --until, --plain, --quiet. Everything else stays.
 /// Errors: InvalidInput, naming the option.
 Status take_run_options(std::vector<std::string>& words, RunCommand& command);
 

@@ -89,6 +89,7 @@ RunCommand command_of(const SessionOptions& options) {
     command.keep_going = options.keep_going;
     command.fresh = options.fresh;
     command.retry_failed = options.retry_failed;
+    command.restart_failed = options.retry_failed && options.restart_failed;
     command.plain = options.plain;
     command.quiet = options.quiet;
     return command;

@@ -72,6 +72,16 @@ class LibraryTest(CliCase):
         self.assertEqual(self.told(done)["00000"][:2], ["Completed", "results=4"])
         self.assertIn("runs again from checkpoint 2", done.stdout + done.stderr)
 
+    def test_what_failed_is_tried_again_as_with_muster_run(self):
+        self.program("ends", *NODE, code=1)
+
+        done = self.program("ends", *NODE, "--retry", "failed", "--restart", code=1)
+
+        told = self.told(done)
+        self.assertEqual([words[0] for words in told.values()].count("Failed"), 4)
+        attempts = [trial["attempts"] for trial in self.results("ends")]
+        self.assertEqual(attempts, [1, 2, 2, 2, 2, 1])
+
     def test_a_program_with_threads_is_refused_with_the_way_out(self):
         done = self.program("threads")
 
