@@ -11,12 +11,20 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
 
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
 #include "muster/muster.hpp"
+
+// The library brings it along; its header is none of this program's business.
+extern "C" int MPI_Init(int* argc, char*** argv);  // NOLINT(readability-identifier-naming)
 
 namespace {
 
@@ -83,6 +91,19 @@ void surroundings(TrialContext& context) {
 void asks(TrialContext& context) {
     const std::size_t cores = context.bundles().front().cores.size();
     context.report(1, {{"loss", static_cast<double>(cores)}});
+}
+
+/// Reports how many threads OpenMP takes.
+void openmp(TrialContext& context) {
+    int threads = -1;
+#ifdef _OPENMP
+#pragma omp parallel
+    {
+#pragma omp single
+        threads = omp_get_num_threads();
+    }
+#endif
+    context.report(1, {{"loss", static_cast<double>(threads)}});
 }
 
 /// Saves what it has come to, fails once, and goes on from there.
@@ -156,7 +177,14 @@ int run(muster::Session& session, std::string_view what) {
     if (what == "asks") {
         spec.space = {{muster::space::grid("cores", {1, 2, 100, 3, -1})}};
     }
+    if (what == "memory") {
+        spec.trial.function = "quadratic";
+        spec.space = {{muster::space::constant("x", 0.5)}};
+    }
     muster::Tuner tuner(session, spec);
+    if (what == "openmp") {
+        tuner.with_resources(muster::ResourceRequest{.cpu = 2});
+    }
     if (what == "asks") {
         tuner.with_resources([](const muster::Config& config) {
             return muster::ResourceRequest{.cpu = config.number("cores")};
@@ -179,11 +207,24 @@ int main(int argc, char** argv) {
         {"ends", ends},
         {"surroundings", surroundings},
         {"saves", saves},
-        {"asks", asks}};
+        {"asks", asks},
+        {"openmp", openmp}};
     const std::string what = argc > 1 ? argv[1] : "";
     if (what == "cli") {
         argv[1] = argv[0];
         return muster::cli_main(argc - 1, argv + 1, trainables);
+    }
+    std::vector<char> much;
+    if (what == "memory") {
+        much.assign(300'000'000, 'x');
+    }
+    if (what == "device" || what == "mpi") {
+        [[maybe_unused]] const int device = what == "device"
+                                                ? ::open("/dev/nvidia0", O_RDONLY | O_CLOEXEC)
+                                                : MPI_Init(&argc, &argv);
+        const auto opened = muster::Session::open(argc, argv, trainables);
+        std::puts(opened.ok() ? "opened" : opened.error().message.c_str());
+        return 0;
     }
     if (what == "threads") {
         std::thread waits([] { ::pause(); });

@@ -87,6 +87,44 @@ class LibraryTest(CliCase):
 
         self.assertIn("before anything that makes threads", done.stdout)
 
+    def test_a_program_that_called_mpi_is_refused_with_the_way_out(self):
+        said = self.program("mpi").stdout
+
+        self.assertIn("MPI_Init", said)
+        self.assertIn("before", said)
+
+    def test_a_program_that_opened_a_gpu_is_refused_with_the_way_out(self):
+        # A directory of its own stands in for /dev.
+        (self.dir / "dev").mkdir()
+        for name in ("null", "nvidia0"):
+            (self.dir / "dev" / name).touch()
+        line = f"mount --bind /dev/null dev/null && mount --rbind dev /dev && {PROGRAM} device"
+        done = subprocess.run(
+            ["unshare", "--mount", "--map-root-user", "sh", "-c", line],
+            cwd=self.dir,
+            env=self.env,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        if done.returncode != 0:
+            self.skipTest(f"no namespace for mounts here: {done.stderr.strip()}")
+
+        self.assertIn("/dev/nvidia0", done.stdout)
+        self.assertIn("before the first call of CUDA", done.stdout)
+
+    def test_much_memory_before_the_session_is_warned_of(self):
+        done = self.program("memory", *NODE)
+
+        self.assertIn("make the Session before loading", done.stderr)
+        self.assertEqual(self.told(done)["00000"][0], "Completed")
+
+    def test_openmp_takes_the_trials_cores(self):
+        [row] = self.records(self.program("openmp", *NODE))
+
+        # -1 where the compiler has none.
+        self.assertIn(float(row["loss"]), (2, -1))
+
     def test_a_second_session_is_refused(self):
         self.assertIn("there is a Session already", self.program("twice").stdout)
 

@@ -14,7 +14,11 @@ endif()
 
 # A program of a user's with functions as trials.
 if(TARGET muster_library)
-  muster_program(library_program SOURCES library_program.cpp LINKS muster_library)
+  find_package(OpenMP COMPONENTS CXX)
+  muster_program(
+    library_program SOURCES library_program.cpp LINKS muster_library
+                            $<$<BOOL:${OpenMP_CXX_FOUND}>:OpenMP::OpenMP_CXX>
+  )
   add_test(NAME cli.library COMMAND ${Python3_EXECUTABLE}
                                     ${CMAKE_CURRENT_SOURCE_DIR}/library_test.py
   )
