@@ -4,8 +4,8 @@
 #
 #   scripts/check.sh [--all] [--fix] [STEP...]
 #
-# Steps: format licence size shell arrows links promises headers lint; all of them by default. --fix
-# formats in place. lint looks at the C++ files changed since origin/main, or in the last commits
+# Steps: format licence size shell arrows links promises headers doxygen lint; all of them by default.
+# --fix formats in place. lint looks at the C++ files changed since origin/main, or in the last commits
 # where that is the same; --all takes every file. In CI it starts no file after MUSTER_LINT_MINUTES
 # (12) and says how many it left out.
 set -euo pipefail
@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 
 usage() { sed -n 's/^#   //p' "$0"; }
 
-readonly all_steps=(format licence size shell arrows links promises headers lint)
+readonly all_steps=(format licence size shell arrows links promises headers doxygen lint)
 readonly recent_commits=10
 lint_all=false
 fix=false
@@ -152,6 +152,27 @@ check_headers() {
         failed headers "each header must compile alone; include what it uses"
     else
         passed headers "${#alone[@]} compiled alone, the rest stand first in their sources"
+    fi
+}
+
+# What is public is described in Doxygen's terms. Members whose names say it all need no words.
+check_doxygen() {
+    doxygen - >"$work/doxygen" 2>&1 <<SETTINGS || true
+INPUT = include/muster
+FILE_PATTERNS = *.hpp
+EXCLUDE_SYMBOLS = muster::trial::detail
+JAVADOC_AUTOBRIEF = YES
+QUIET = YES
+GENERATE_HTML = NO
+GENERATE_LATEX = NO
+GENERATE_XML = YES
+OUTPUT_DIRECTORY = $work
+SETTINGS
+    grep -v 'Member .* is not documented' "$work/doxygen" >"$work/out" || true
+    if [ -s "$work/out" ]; then
+        failed doxygen "correct what doxygen says of the public headers"
+    else
+        passed doxygen "include/muster"
     fi
 }
 

@@ -15,7 +15,7 @@ run_packages=(python3 openmpi-bin)
 test_packages=(libgtest-dev libgmock-dev python3 openmpi-bin)
 # For a Slurm cluster of the tests' own.
 slurm_packages=(slurm-wlm munge iproute2 util-linux procps openmpi-bin libopenmpi-dev)
-lint_packages=(git clang-format-14 clang-tidy-14 python3)
+lint_packages=(git clang-format-14 clang-tidy-14 doxygen python3)
 # libFuzzer comes with the compiler's runtime library.
 fuzz_packages=(clang-14 libclang-rt-14-dev llvm-14)
 examples_packages=(python3-sklearn bzip2 xz-utils)

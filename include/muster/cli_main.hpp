@@ -9,9 +9,9 @@
 
 namespace muster {
 
-/// What main() is to return: `./my_tuner run sweep.yaml`, with `trial: {function: train}` in it,
-/// and check, launch, nodes, status and the rest. Call it first thing, as Session and in place of
-/// it.
+/// What main() is to return. The program then takes the words that muster takes: run SPEC, where
+/// the spec may name one of `trainables` as trial.function, and check, launch, nodes, status and
+/// the rest. To be called first thing, as Session and in place of it.
 int cli_main(int argc, char** argv, Trainables trainables);
 
 }  // namespace muster

@@ -20,6 +20,7 @@
 
 namespace muster {
 
+/// A variable that trials see.
 struct EnvironmentVariable {
     std::string name;
     std::string value;
@@ -48,7 +49,7 @@ enum class TrialDir {
 
 /// Where a trial's stdout and stderr go.
 enum class OutputMode {
-    /// <trial_dir>/output
+    /// `output` in the trial's directory.
     File,
     /// One file a node with an index: few files however many trials.
     Stream,
@@ -134,6 +135,7 @@ enum class SearchAlgorithm {
     Grid,
 };
 
+/// Where configs come from.
 struct SearchOptions {
     SearchAlgorithm algorithm = SearchAlgorithm::Random;
     /// Configs to try first; missing keys are drawn.
@@ -154,6 +156,7 @@ struct StopRule {
     friend bool operator==(const StopRule&, const StopRule&) = default;
 };
 
+/// What follows when an attempt fails.
 struct FailureOptions {
     /// Attempts that may fail before the trial has; -1 is for ever.
     std::int64_t max_failures = 0;

@@ -56,6 +56,7 @@ class Amount {
 /// "2", "0.5", "0.3333".
 std::string to_string(Amount amount);
 
+/// So much of a custom resource.
 struct NamedAmount {
     std::string name;
     Amount amount;

@@ -62,6 +62,7 @@ enum class Scope {
     Average,
 };
 
+/// How trials are compared.
 struct BestOptions {
     /// Empty: the experiment's.
     std::string metric;
@@ -87,6 +88,7 @@ enum class RunEnding {
     NothingWorks,
 };
 
+/// An experiment's trials as they stood when a run of it ended. It is a copy: it stays as it is.
 class ResultGrid {
   public:
     ResultGrid() = default;
@@ -110,7 +112,7 @@ class ResultGrid {
 
     /// One line a trial: id, status, reports, the value that stands for it, config.
     std::string table(const BestOptions& options = {}) const;
-    /// One line a report (RFC 4180): trial, status, step, each metric, config/<key>, …
+    /// One line a report (RFC 4180): trial, status, step, each metric, `config/KEY`, …
     std::string csv() const;
 
     RunEnding ending() const { return ending_; }

@@ -46,7 +46,7 @@ struct SessionOptions {
     std::chrono::nanoseconds wait_for_nodes{0};
     /// --keep-going: go on although every trial fails from the first on.
     bool keep_going = false;
-    /// --fresh: begin anew in <name>-2, <name>-3, … beside what is there.
+    /// --fresh: begin anew in NAME-2, NAME-3, … beside what is there.
     bool fresh = false;
     /// --retry failed: when going on, run trials that failed again, from their latest checkpoints.
     bool retry_failed = false;

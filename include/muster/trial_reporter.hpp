@@ -34,6 +34,7 @@ namespace muster::trial {
 
 enum class Decision { Continue, Stop };
 
+/// How long a Reporter waits, and whether it says what went wrong.
 struct ReporterOptions {
     /// How long report() waits for a full socket before it gives the connection up.
     std::chrono::milliseconds send_timeout{60'000};

@@ -27,6 +27,7 @@
 
 namespace muster {
 
+/// One experiment of a Session. Thread: that of the Session.
 class Tuner {
   public:
     /// `spec` is what a spec file says, under the same names: see muster/experiment.hpp. Without a

@@ -57,6 +57,7 @@ class Value {
     std::variant<std::monostate, bool, std::int64_t, double, std::string, List, Map> state_;
 };
 
+/// A key of a map with its value.
 struct ValueMember {
     std::string key;
     Value value;
