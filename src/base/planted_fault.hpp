@@ -41,6 +41,16 @@ enum class PlantedFault : std::uint8_t {
     HeldReportLost,
     /// The agent goes on although its lease has run out.
     LeaseIgnored,
+    /// A trial is told that its checkpoint is safe before the fact is on disk.
+    CheckpointSafeTooEarly,
+    /// A trial that runs again does not go on from its checkpoint.
+    CheckpointForgotten,
+    /// A checkpoint's files are removed while the journal still has it.
+    CheckpointRemovedTooEarly,
+    /// Trials start however little time is left.
+    EndIgnored,
+    /// Trials are not warned of the end.
+    WarningForgotten,
 };
 
 #ifdef MUSTER_PLANTED_FAULTS

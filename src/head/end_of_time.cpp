@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "base/planted_fault.hpp"
 #include "head/head_state.hpp"
 
 namespace muster {
@@ -79,7 +80,7 @@ Duration least_slice(const HeadState& head) {
 
 bool may_start(const HeadState& head, std::uint32_t shape, TimePoint now) {
     const EndOfTime& end = head.time_ends;
-    if (end.at == kNever) {
+    if (end.at == kNever || planted(PlantedFault::EndIgnored)) {
         return true;
     }
     const Duration left = stop_at(head) - now;
@@ -139,6 +140,9 @@ void forget_warning(HeadState& head, TimePoint now) {
 void warn_member(HeadState& head, TrialId id, RunningAttempt& running, TimePoint now) {
     const Duration left = std::max(stop_at(head) - now, Duration{0});
     running.warned = true;
+    if (planted(PlantedFault::WarningForgotten)) {
+        return;
+    }
     act(head, Send{member_node(running.placement), Warn{{id, running.attempt, {}}, left}});
 }
 

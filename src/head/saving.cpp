@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/planted_fault.hpp"
 #include "head/head_state.hpp"
 
 namespace muster {
@@ -44,9 +45,9 @@ std::optional<NodeId> remover_of(const HeadState& head, TrialId id, const std::s
 
 void delete_files(HeadState& head, CheckpointRef checkpoint, const std::string& node) {
     if (const std::optional<NodeId> remover = remover_of(head, checkpoint.trial, node)) {
-        act_after_facts(
-            head, Send{*remover, DeleteCheckpoint{checkpoint.trial, checkpoint.number}}
-        );
+        act(head,
+            Send{*remover, DeleteCheckpoint{checkpoint.trial, checkpoint.number}},
+            planted(PlantedFault::CheckpointRemovedTooEarly) ? 0 : head.facts_emitted);
     } else {
         head.to_delete[node].push_back(checkpoint);
     }
@@ -112,9 +113,9 @@ void on_checkpoint_saved(HeadState& head, TrialId id, const CheckpointSaved& sav
     keep(head, fact_of(id, running.attempt, checkpoint));
     head.checkpoints.keep(id, std::move(checkpoint));
     running.has_saved = true;
-    act_after_facts(
-        head, Send{member_node(running.placement), CheckpointDurable{saved.key, saved.number}}
-    );
+    act(head,
+        Send{member_node(running.placement), CheckpointDurable{saved.key, saved.number}},
+        planted(PlantedFault::CheckpointSafeTooEarly) ? 0 : head.facts_emitted);
     for (const std::uint32_t number : head.checkpoints.surplus(id)) {
         drop_checkpoint(head, {id, number});
     }
@@ -194,7 +195,9 @@ void describe_checkpoints(const HeadState& head, TrialId id, Start& start) {
     for (const Checkpoint& checkpoint : all->kept) {
         start.kept_checkpoints.push_back(checkpoint.number);
     }
-    start.resume_from = running.resume_from;
+    if (!planted(PlantedFault::CheckpointForgotten)) {
+        start.resume_from = running.resume_from;
+    }
     start.fetch_from = running.fetch_from;
     start.next_checkpoint = all->next;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The simulation is worth what it catches: each of these mistakes, planted where it could be made,
-// must break a promise within 200 seeds.
+// must break a promise within 2,000 seeds.
 
 #include "base/planted_fault.hpp"
 
@@ -19,7 +19,7 @@
 namespace muster {
 namespace {
 
-constexpr std::uint64_t kSeeds = 200;
+constexpr std::uint64_t kSeeds = 2000;
 
 struct Planting {
     PlantedFault fault;
@@ -68,6 +68,11 @@ const std::vector<Planting> kPlantings{
     {PlantedFault::LimitIgnored, "LimitIgnored"},
     {PlantedFault::HeldReportLost, "HeldReportLost"},
     {PlantedFault::LeaseIgnored, "LeaseIgnored"},
+    {PlantedFault::CheckpointSafeTooEarly, "CheckpointSafeTooEarly"},
+    {PlantedFault::CheckpointForgotten, "CheckpointForgotten"},
+    {PlantedFault::CheckpointRemovedTooEarly, "CheckpointRemovedTooEarly"},
+    {PlantedFault::EndIgnored, "EndIgnored"},
+    {PlantedFault::WarningForgotten, "WarningForgotten"},
 };
 
 INSTANTIATE_TEST_SUITE_P(
