@@ -163,8 +163,8 @@ class PreemptionTest(EndCase):
 
 
 class LostNodeTest(EndCase):
-    # Slurm may drain the second node, too: its srun was on the first.
-    cluster = {"nodes": 4}
+    # More than the tests use up: Slurm may drain the second node, too, as its srun was on the first.
+    cluster = {"nodes": 6}
 
     def test_the_death_of_the_first_node_puts_the_job_back(self):
         count = 2 * self.cores()
@@ -181,12 +181,12 @@ class LostNodeTest(EndCase):
 
     def test_a_run_that_lives_on_where_slurm_cannot_see_it_ends_first(self):
         count = self.cores()
-        job = self.submit("-N1", "-wn4", SRUN_FORM, self.sweep(HOLD, count), "--lease", "3s")
+        job = self.submit("-N1", "-wn6", SRUN_FORM, self.sweep(HOLD, count), "--lease", "3s")
         self.wait_for_begun(count, job)
 
         # All of the job is alive, but nobody there hears Slurm.
-        self.slurm("kill", 4, "slurmd")
-        self.slurm("tell", 4, "down")
+        self.slurm("kill", 6, "slurmd")
+        self.slurm("tell", 6, "down")
 
         self.wait_for_restart(job)
         self.login("scontrol", "update", f"JobId={job}", "ReqNodeList=")
